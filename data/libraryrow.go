@@ -118,7 +118,7 @@ type GrowthRow struct {
 	Hi, Lo    uint64
 	Documents int64
 	Before    int64
-	Earlier   int64
+	History   int64
 	Example   []byte
 	Title     []byte
 	Row       int64
@@ -136,8 +136,8 @@ var Growth = Table[GrowthRow]{Name: "growth", RowBytes: 48, Columns: []Column[Gr
 		Int64: func(r *GrowthRow) *int64 { return &r.Documents }},
 	{Name: "before", Unit: "documents", Doc: "how many of the night before",
 		Int64: func(r *GrowthRow) *int64 { return &r.Before }},
-	{Name: "earlier", Unit: "documents", Doc: "how many of all earlier nights",
-		Int64: func(r *GrowthRow) *int64 { return &r.Earlier }},
+	{Name: "history", Unit: "documents", Doc: "how many of all earlier nights",
+		Int64: func(r *GrowthRow) *int64 { return &r.History }},
 	{Name: "example", Doc: "the first id of the night, in the order of its input, that has it",
 		String: func(r *GrowthRow) *[]byte { return &r.Example }},
 	{Name: "title", Doc: "title of that document; null when it has none", Null: true, NoStats: true,

@@ -250,7 +250,7 @@ var Clusters = Table[ClusterRow]{Name: "clusters", RowBytes: 8, Columns: []Colum
 var Removed = Table[RemovedRow]{Name: "removed", RowBytes: 24, Columns: []Column[RemovedRow]{
 	{Name: "doc_id", Doc: "id of the document",
 		String: func(r *RemovedRow) *[]byte { return &r.DocID }},
-	{Name: "reason", Doc: "why the clean dump leaves it out: `copy`, it is the same as `kept_id`; `contained`, nearly all of its text is in that of `kept_id` (`output.contained: drop`); `earlier`, an earlier night keeps what is the same (`output.earlier: drop`); `duplicate_id`, its id appeared earlier; `deleted`, the library was told to forget it",
+	{Name: "reason", Doc: "why the clean dump leaves it out: `copy`, it is the same as `kept_id`; `contained`, nearly all of its text is in that of `kept_id` (`output.contained: drop`); `history`, an earlier night keeps what is the same (`output.history: drop`); `duplicate_id`, its id appeared earlier; `deleted`, the library was told to forget it",
 		Word: func(r *RemovedRow) *string { return &r.Reason }},
 	{Name: "kept_id", Doc: "id of the document that stays for it: the two are a pair, and the columns from `distance` to `verdict` say what was found of them. That document is in the clean dump, or in that of the night `kept_from`. For a duplicate id the same id. Null of deleted documents", Null: true, NoStats: true,
 		String: func(r *RemovedRow) *[]byte { return &r.KeptID }},
@@ -331,7 +331,7 @@ func RowNumber(part int, row uint64) int64 { return int64(part)*partRows + int64
 // Seen states the table of how often and since when each document that stays was
 // seen.
 var Seen = Table[SeenRow]{Name: "seen", RowBytes: 24, Columns: []Column[SeenRow]{
-	{Name: "doc_id", Doc: "id of a document that stays: each of the clean dump, and each of an earlier night that documents of the run go for (`output.earlier: drop`)",
+	{Name: "doc_id", Doc: "id of a document that stays: each of the clean dump, and each of an earlier night that documents of the run go for (`output.history: drop`)",
 		String: func(r *SeenRow) *[]byte { return &r.DocID }},
 	{Name: "kept_from", Doc: "where it is from, as in `removed`: `run`, or the earlier night",
 		Word: func(r *SeenRow) *string { return &r.KeptFrom }},

@@ -13,7 +13,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/earlier"
+	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
@@ -187,9 +187,9 @@ func TestContainedChangesClustersAlone(t *testing.T) {
 		jsonl(t, filepath.Join(dir, night+".jsonl"), lines...)
 	}
 	configs := []config.Config{
-		{Output: config.Output{Contained: config.ContainedKeep, Earlier: config.EarlierDrop}, Clusters: config.Clusters{Keep: config.KeepLongest}},
-		{Output: config.Output{Contained: config.ContainedKeep, Earlier: config.EarlierKeep}, Clusters: config.Clusters{Keep: config.KeepFirst}},
-		{Output: config.Output{Contained: config.ContainedDrop, Earlier: config.EarlierKeep}, Clusters: config.Clusters{Keep: config.KeepEarliest}},
+		{Output: config.Output{Contained: config.ContainedKeep, History: config.HistoryDrop}, Clusters: config.Clusters{Keep: config.KeepLongest}},
+		{Output: config.Output{Contained: config.ContainedKeep, History: config.HistoryKeep}, Clusters: config.Clusters{Keep: config.KeepFirst}},
+		{Output: config.Output{Contained: config.ContainedDrop, History: config.HistoryKeep}, Clusters: config.Clusters{Keep: config.KeepEarliest}},
 	}
 	if testing.Short() {
 		configs = configs[:1]
@@ -202,7 +202,7 @@ func TestContainedChangesClustersAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cfg.Output.Contained, cfg.Output.Earlier, cfg.Clusters = c.Output.Contained, c.Output.Earlier, c.Clusters
+			cfg.Output.Contained, cfg.Output.History, cfg.Clusters = c.Output.Contained, c.Output.History, c.Clusters
 			cfg.Clusters.Contained = contained
 			cfg.Library.Path = filepath.Join(t.TempDir(), "lib")
 			for _, night := range nights {
@@ -261,7 +261,7 @@ func checkNames(t *testing.T, night string, clusters map[string]data.ClusterRow,
 			eldest[id] = component
 		}
 		components[component] = true
-		if cluster := string(row.ClusterID); row.Representative && cluster != earlier.FoundedCluster(night, []byte(doc)) || !strings.Contains(cluster, "/") {
+		if cluster := string(row.ClusterID); row.Representative && cluster != history.FoundedCluster(night, []byte(doc)) || !strings.Contains(cluster, "/") {
 			t.Errorf("night %s: the cluster of %s is %s", night, doc, cluster)
 		}
 	}

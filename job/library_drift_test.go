@@ -81,7 +81,7 @@ func TestDrift(t *testing.T) {
 	if want := "[{en.example 6 2 2 2} {zh.example 2 1 1 0}]"; fmt.Sprint(l.Sites) != want {
 		t.Errorf("sites: %+v, want %s", l.Sites, want)
 	}
-	if len(l.Growing) != 1 || l.Growing[0].Documents != 3 || l.Growing[0].Before != 1 || l.Growing[0].Earlier != 1 || l.Growing[0].Example != "http://en.example/gone/1" {
+	if len(l.Growing) != 1 || l.Growing[0].Documents != 3 || l.Growing[0].Before != 1 || l.Growing[0].History != 1 || l.Growing[0].Example != "http://en.example/gone/1" {
 		t.Errorf("growing: %+v", l.Growing)
 	}
 	if s.Languages["en"] != 5 || s.Languages["zh"] != 1 || s.Languages["nl"] != 1 || s.Languages[""] != 1 {

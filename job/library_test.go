@@ -167,7 +167,7 @@ func TestLargestHaveTwoDocuments(t *testing.T) {
 
 // Where the texts would settle whether two pages are the same, they do within a
 // night; an earlier night's are gone, and the verdict says so.
-func TestVerdictsOnEarlierNights(t *testing.T) {
+func TestVerdictsOnHistory(t *testing.T) {
 	dir := t.TempDir()
 	line := func(id, text string) string { return fmt.Sprintf(`{"id":%q,"text":%q}`, id, text) }
 	near := func(seed uint64) string { // the first 215 of its 290 words: J is about 0.59
@@ -211,7 +211,7 @@ func TestKeepEarliestOverNights(t *testing.T) {
 	jsonl(t, filepath.Join(dir, "2026-11-02.jsonl"), line("c", 1), line("a", 1), line("d", 3), line("e", 3), line("f", 4))
 	for keep, want := range map[string]int64{config.KeepEarliest: 2, config.KeepFirst: 3} {
 		cfg := config.Default()
-		cfg.Output.Earlier = config.EarlierKeep
+		cfg.Output.History = config.HistoryKeep
 		cfg.Clusters.Keep = keep
 		sub := filepath.Join(dir, keep)
 		for _, night := range []string{"2026-11-01", "2026-11-02"} {
@@ -231,7 +231,7 @@ func TestKeepEarliestOverNights(t *testing.T) {
 // The clean dump has what no earlier night keeps: neither what is the same as a
 // document that stayed there, nor what comes again as it was, even if nothing can be
 // compared of it. What only shares a component with such a one stays.
-func TestCleanDumpLacksEarlierNights(t *testing.T) {
+func TestCleanDumpLacksHistory(t *testing.T) {
 	dir := t.TempDir()
 	line := func(id, text string) string { return fmt.Sprintf(`{"id":%q,"text":%q}`, id, text) }
 	between := append(strings.Fields(text(1, 120))[:90], strings.Fields(text(2, 45))...) // alike to what is before it and to what is behind
@@ -248,9 +248,9 @@ func TestCleanDumpLacksEarlierNights(t *testing.T) {
 		got[string(r.DocID)] = fmt.Sprintf("%s %s %s %t", r.Reason, r.KeptID, r.KeptFrom, math.IsNaN(r.Similarity))
 	})
 	want := map[string]string{
-		"again": "earlier again 2026-11-01 false", "copy": "earlier again 2026-11-01 false", "near": "earlier again 2026-11-01 false",
-		"newer": "copy new run false", "marks": "earlier marks 2026-11-01 false",
-		"between": "earlier again 2026-11-01 false",
+		"again": "history again 2026-11-01 false", "copy": "history again 2026-11-01 false", "near": "history again 2026-11-01 false",
+		"newer": "copy new run false", "marks": "history marks 2026-11-01 false",
+		"between": "history again 2026-11-01 false",
 	}
 	if !maps.Equal(got, want) || s.Library.Dropped != 5 || s.Kept != 5 {
 		t.Errorf("%d left out as earlier, %d stay: removed %q, want %q", s.Library.Dropped, s.Kept, got, want)
@@ -261,7 +261,7 @@ func TestCleanDumpLacksEarlierNights(t *testing.T) {
 	}
 	checkRemoved(t, filepath.Join(dir, "two"), s)
 
-	cfg.Output.Earlier = config.EarlierKeep
+	cfg.Output.History = config.HistoryKeep
 	if s = libraryRun(t, cfg, dir, "2026-11-02", "kept"); s.Library.Dropped != 0 || s.Kept != 6 {
 		t.Errorf("asked to keep them, %d stay, %d are left out as earlier", s.Kept, s.Library.Dropped)
 	}

@@ -192,7 +192,7 @@ func TestOwnTextOfSmallSites(t *testing.T) {
 	for night, want := range []int64{0, 0, 1, 0} { // templates learned: 7 pages, 14, 21, known
 		name := fmt.Sprintf("2026-01-%02d", night+1)
 		s := libraryRun(t, config.Default(), dir, name, name)
-		if o := s.Boilerplate; o.Learned != want || o.Earlier != []int64{0, 6, 13, 0}[night] || (o.Known > 0) != (night == 3) || (o.Left > 0) != (night >= 2) {
+		if o := s.Boilerplate; o.Learned != want || o.FromHistory != []int64{0, 6, 13, 0}[night] || (o.Known > 0) != (night == 3) || (o.Left > 0) != (night >= 2) {
 			t.Errorf("%s: %+v", name, o)
 		}
 	}
@@ -238,7 +238,7 @@ func TestSamplesOfAnInterruptedNight(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := fmt.Sprint(s.Boilerplate.Earlier, s.Boilerplate.Largest)
+		got := fmt.Sprint(s.Boilerplate.FromHistory, s.Boilerplate.Largest)
 		for _, n := range m.Nights {
 			f, _ := m.File(n.Samples)
 			got += fmt.Sprintf(" %s %d %s", f.Name, f.Rows, f.SHA256)
@@ -246,7 +246,7 @@ func TestSamplesOfAnInterruptedNight(t *testing.T) {
 		if want == "" {
 			want = got
 		}
-		if got != want || s.Boilerplate.Earlier != 7 {
+		if got != want || s.Boilerplate.FromHistory != 7 {
 			t.Errorf("interrupted at %q: %s, else %s", at, got, want)
 		}
 	}

@@ -100,7 +100,7 @@ func checkRemoved(t *testing.T, out string, s *job.Summary) {
 		} else {
 			last[part] = max(row, last[part])
 		}
-		if from := r.KeptFrom; (from == "") != (kept == "") || from != "" && (from == "run") == (r.Reason == decision.Earlier.String()) {
+		if from := r.KeptFrom; (from == "") != (kept == "") || from != "" && (from == "run") == (r.Reason == decision.InHistory.String()) {
 			t.Errorf("%s was removed as %s for %s of %q", doc, r.Reason, kept, from)
 		}
 		if (r.Reason == data.ReasonDeleted) != (r.Distance < 0 || r.Verdict == "") {
@@ -156,7 +156,7 @@ func checkRemoved(t *testing.T, out string, s *job.Summary) {
 			t.Errorf("%d were removed as %s, %d skipped", reasons[reason], reason, s.Skipped[reason])
 		}
 	}
-	if sum := reasons["copy"] + reasons["contained"] + reasons["earlier"] + reasons[data.ReasonDuplicateID] + reasons[data.ReasonDeleted]; sum != s.Dropped || s.Kept+sum != s.Documents {
+	if sum := reasons["copy"] + reasons["contained"] + reasons["history"] + reasons[data.ReasonDuplicateID] + reasons[data.ReasonDeleted]; sum != s.Dropped || s.Kept+sum != s.Documents {
 		t.Errorf("of %d documents %v were removed, the clean dump leaves out %d and has %d", s.Documents, reasons, s.Dropped, s.Kept)
 	}
 }

@@ -224,7 +224,7 @@ func TestForestIsBounded(t *testing.T) {
 
 // Earlier documents of a hot key find in its forest what they would as documents of
 // this run.
-func TestForestOfEarlierNights(t *testing.T) {
+func TestForestOfHistory(t *testing.T) {
 	const n = maxGroup + 2
 	views, units := crowdOf(n), NewUnits(true)
 	var members []uint32

@@ -228,8 +228,8 @@ func (x *valueIndex) all(value uint32) []uint64 {
 	return part[from:to]
 }
 
-// EarlierRows are documents of earlier nights, column by column.
-type EarlierRows struct {
+// HistoryRows are documents of earlier nights, column by column.
+type HistoryRows struct {
 	N      int
 	Hi, Lo []uint64 // Hi is nil unless fingerprints have 128 bits
 	Normal []bool
@@ -240,9 +240,9 @@ type EarlierRows struct {
 	View func(i int, v *data.View)
 }
 
-// EarlierMatch is a unit of this run and a document of an earlier night that are
+// HistoryMatch is a unit of this run and a document of an earlier night that are
 // the same.
-type EarlierMatch struct {
+type HistoryMatch struct {
 	Unit     uint32
 	Row      int
 	Distance int
@@ -309,7 +309,7 @@ func (t *Index) NewProber(judge func(a, b *data.View) data.Evidence) *Prober {
 // once, with each row that shares a hot key, and such a row is not
 // compared: crawls come with thousands of pages of one template night after
 // night, and rows of equal views can be compared as one.
-func (m *Prober) Probe(rows *EarlierRows, visit func(EarlierMatch), hot func(row int)) {
+func (m *Prober) Probe(rows *HistoryRows, visit func(HistoryMatch), hot func(row int)) {
 	m.loaded = -1
 	near := func(distinct uint32, row, distance int) {
 		for _, u := range m.t.of(distinct) {
@@ -352,7 +352,7 @@ func (t *Index) of(distinct uint32) []uint32 {
 
 // probe calls found with the distinct fingerprints within the distance of the
 // rows'.
-func (m *Prober) probe(rows *EarlierRows, found func(distinct uint32, row, distance int)) {
+func (m *Prober) probe(rows *HistoryRows, found func(distinct uint32, row, distance int)) {
 	m.at, m.prints, m.wides = m.at[:0], m.prints[:0], m.wides[:0]
 	for i := range rows.N {
 		switch {
@@ -375,7 +375,7 @@ func (m *Prober) probe(rows *EarlierRows, found func(distinct uint32, row, dista
 
 // findHot marks the rows that share a hot key, and keeps what the others are
 // near to.
-func (m *Prober) findHot(rows *EarlierRows) {
+func (m *Prober) findHot(rows *HistoryRows) {
 	t := m.t
 	m.near = m.near[:0]
 	m.counts = slices.Grow(m.counts[:0], rows.N)[:rows.N]
@@ -404,7 +404,7 @@ func (m *Prober) findHot(rows *EarlierRows) {
 
 // mayBeSame is false for a unit that is certainly not the same as a row, by
 // their sketches.
-func (m *Prober) mayBeSame(rows *EarlierRows, u uint32, row int) bool {
+func (m *Prober) mayBeSame(rows *HistoryRows, u uint32, row int) bool {
 	if !m.t.rule.Bands || !m.t.rule.ShortTexts || len(rows.Letters(row)) > 0 {
 		return true // short texts are the same by their letters
 	}
@@ -412,15 +412,15 @@ func (m *Prober) mayBeSame(rows *EarlierRows, u uint32, row int) bool {
 	return len(s) != data.SketchSize || sketch.Differ((*sketch.Sketch)(&m.t.units.sketches[u]), (*sketch.Sketch)(s)) <= m.t.differ
 }
 
-func (m *Prober) load(rows *EarlierRows, i int) {
+func (m *Prober) load(rows *HistoryRows, i int) {
 	if m.loaded != i {
 		rows.View(i, &m.view)
 		m.loaded = i
 	}
 }
 
-func (m *Prober) confirm(rows *EarlierRows, u uint32, row, distance int, visit func(EarlierMatch)) {
-	met := EarlierMatch{Unit: u, Row: row, Distance: distance}
+func (m *Prober) confirm(rows *HistoryRows, u uint32, row, distance int, visit func(HistoryMatch)) {
+	met := HistoryMatch{Unit: u, Row: row, Distance: distance}
 	if m.judge != nil {
 		m.load(rows, row)
 		m.t.units.View(u, &m.unit)
@@ -432,7 +432,7 @@ func (m *Prober) confirm(rows *EarlierRows, u uint32, row, distance int, visit f
 }
 
 // isNear reports whether a unit and a row are candidates by their fingerprints.
-func (m *Prober) isNear(rows *EarlierRows, u uint32, row int) bool {
+func (m *Prober) isNear(rows *HistoryRows, u uint32, row int) bool {
 	units := m.t.units
 	if !rows.Normal[row] || !units.isNormal(u) {
 		return false
@@ -445,7 +445,7 @@ func (m *Prober) isNear(rows *EarlierRows, u uint32, row int) bool {
 }
 
 // readValues reads the values of all rows in all tables.
-func (m *Prober) readValues(rows *EarlierRows) {
+func (m *Prober) readValues(rows *HistoryRows) {
 	for table := range m.values {
 		of := &m.values[table]
 		of.values, of.rows = of.values[:0], of.rows[:0]
@@ -474,7 +474,7 @@ const maxPairs = 256 << 10
 // chance with those of a large library, so every other document of a large
 // library shares one with this run's by chance: what is done for such a pair waits
 // for memory, and is done for many at once.
-func (m *Prober) table(rows *EarlierRows, table int, visit func(EarlierMatch)) {
+func (m *Prober) table(rows *HistoryRows, table int, visit func(HistoryMatch)) {
 	x, of := &m.t.tables[table], &m.values[table]
 	m.hits = slices.Grow(m.hits[:0], len(of.values)+1)[:len(of.values)+1]
 	n := 0
@@ -519,7 +519,7 @@ func (m *Prober) table(rows *EarlierRows, table int, visit func(EarlierMatch)) {
 
 // comparePairs compares the pairs that share a value in a table, each once, and
 // forgets them. Those of a row come together.
-func (m *Prober) comparePairs(rows *EarlierRows, table int, visit func(EarlierMatch)) {
+func (m *Prober) comparePairs(rows *HistoryRows, table int, visit func(HistoryMatch)) {
 	left := m.pairs[:0]
 	for from, to := 0, 0; from < len(m.pairs); from = to {
 		row := m.pairs[from].row

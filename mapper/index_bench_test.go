@@ -43,14 +43,14 @@ func BenchmarkProbe(b *testing.B) {
 				b.Fatal(err)
 			}
 			m := t.NewProber(testJudge)
-			var rows []*EarlierRows
+			var rows []*HistoryRows
 			for from := 0; from < len(views); from += batch {
 				rows = append(rows, rowsOf(views[from:from+batch], false))
 			}
 			b.ResetTimer()
 			began := worked(b)
 			for i := range b.N {
-				m.Probe(rows[i%len(rows)], func(EarlierMatch) {}, func(int) {})
+				m.Probe(rows[i%len(rows)], func(HistoryMatch) {}, func(int) {})
 			}
 			b.ReportMetric(float64(worked(b)-began)/float64(b.N)/batch, "cpu-ns/row")
 		})

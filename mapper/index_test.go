@@ -56,8 +56,8 @@ func testJudge(a, b *data.View) data.Evidence {
 	return e
 }
 
-func rowsOf(views []data.View, wide bool) *EarlierRows {
-	r := &EarlierRows{N: len(views), View: func(i int, v *data.View) { *v = views[i] }, Sketch: func(i int) []byte {
+func rowsOf(views []data.View, wide bool) *HistoryRows {
+	r := &HistoryRows{N: len(views), View: func(i int, v *data.View) { *v = views[i] }, Sketch: func(i int) []byte {
 		if views[i].Sketch == (sketch.Sketch{}) {
 			return nil
 		}
@@ -109,12 +109,12 @@ func TestProbeEqualsBruteForce(t *testing.T) {
 			}
 		}
 		rows := rapid.SliceOfN(view, 0, 25).Draw(t, "rows")
-		tonight, err := newIndex(distinct, rule, options, rapid.IntRange(1, 3).Draw(t, "crowd"))
+		current, err := newIndex(distinct, rule, options, rapid.IntRange(1, 3).Draw(t, "crowd"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got, want []EarlierMatch
-		meeter := tonight.NewProber(judge)
+		var got, want []HistoryMatch
+		meeter := current.NewProber(judge)
 		// Crowded rows are compared as one with those that look alike.
 		var later func(int)
 		put := map[int][]int{} // rows by the first of equal views
@@ -129,9 +129,9 @@ func TestProbeEqualsBruteForce(t *testing.T) {
 				put[row] = []int{row}
 			}
 		}
-		meeter.Probe(rowsOf(rows, options.Bits == 128), func(m EarlierMatch) { got = append(got, m) }, later)
+		meeter.Probe(rowsOf(rows, options.Bits == 128), func(m HistoryMatch) { got = append(got, m) }, later)
 		for first, same := range put {
-			meeter.Probe(rowsOf(rows[first:first+1], options.Bits == 128), func(m EarlierMatch) {
+			meeter.Probe(rowsOf(rows[first:first+1], options.Bits == 128), func(m HistoryMatch) {
 				for _, m.Row = range same {
 					got = append(got, m)
 				}
@@ -146,7 +146,7 @@ func TestProbeEqualsBruteForce(t *testing.T) {
 					met = met || rule.ShortTexts && len(a.Letters) > 0 && len(b.Letters) > 0
 					met = met || rule.Bands && firstBand(a, b) >= 0
 				}
-				m := EarlierMatch{Unit: uint32(u), Row: r, Distance: h}
+				m := HistoryMatch{Unit: uint32(u), Row: r, Distance: h}
 				if met && judge != nil {
 					m.Evidence = judge(a, b)
 					met = m.Evidence.Reason != data.NotTheSame
@@ -156,7 +156,7 @@ func TestProbeEqualsBruteForce(t *testing.T) {
 				}
 			}
 		}
-		order := func(a, b EarlierMatch) int { return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Row, b.Row)) }
+		order := func(a, b HistoryMatch) int { return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Row, b.Row)) }
 		slices.SortFunc(got, order)
 		slices.SortFunc(want, order)
 		if !slices.Equal(got, want) {
@@ -169,13 +169,13 @@ func ExampleProber_Probe() {
 	units := NewUnits(false)
 	units.Add(&data.View{Lo: 0b1111, Normal: true})
 	units.Add(&data.View{Lo: 0xff00, Normal: true})
-	tonight, err := NewIndex(units, Rule{K: 3}, 64, 0)
+	current, err := NewIndex(units, Rule{K: 3}, 64, 0)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	earlier := &EarlierRows{N: 1, Lo: []uint64{0b1101}, Normal: []bool{true}}
-	tonight.NewProber(nil).Probe(earlier, func(m EarlierMatch) {
+	earlier := &HistoryRows{N: 1, Lo: []uint64{0b1101}, Normal: []bool{true}}
+	current.NewProber(nil).Probe(earlier, func(m HistoryMatch) {
 		fmt.Printf("unit %d meets row %d at distance %d\n", m.Unit, m.Row, m.Distance)
 	}, nil)
 	// Output: unit 0 meets row 0 at distance 1

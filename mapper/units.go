@@ -185,8 +185,8 @@ func (u *Units) sampleOf(unit uint32) []byte {
 
 // Rows are the units as documents of earlier nights, by their numbers; units
 // are not to be added meanwhile.
-func (u *Units) Rows() *EarlierRows {
-	r := &EarlierRows{N: u.Len(), Hi: u.hi, Lo: u.lo, Normal: make([]bool, u.Len()), View: func(i int, v *data.View) { u.View(uint32(i), v) }}
+func (u *Units) Rows() *HistoryRows {
+	r := &HistoryRows{N: u.Len(), Hi: u.hi, Lo: u.lo, Normal: make([]bool, u.Len()), View: func(i int, v *data.View) { u.View(uint32(i), v) }}
 	if r.Hi == nil {
 		r.Hi = make([]uint64, r.N)
 	}

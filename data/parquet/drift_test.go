@@ -47,7 +47,7 @@ func TestDriftTables(t *testing.T) {
 			t.Fatal(n, err)
 		}
 
-		hot := data.GrowthRow{Night: "2026-11-02", Lo: 0xabcdef, Documents: 9, Before: 4, Earlier: 5, Example: []byte("x")}
+		hot := data.GrowthRow{Night: "2026-11-02", Lo: 0xabcdef, Documents: 9, Before: 4, History: 5, Example: []byte("x")}
 		want := "0000000000abcdef"
 		switch bits {
 		case 32:
@@ -79,7 +79,7 @@ func TestDriftTables(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if names := []string{"night", "fingerprint", "fingerprint_hex", "documents", "before", "earlier", "example", "title", "row"}; !slices.Equal(v.Names, names) {
+		if names := []string{"night", "fingerprint", "fingerprint_hex", "documents", "before", "history", "example", "title", "row"}; !slices.Equal(v.Names, names) {
 			t.Errorf("names %v", v.Names)
 		}
 		row, err := v.Read()

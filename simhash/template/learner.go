@@ -206,7 +206,7 @@ const fewMost = 2 * MinPages
 
 // Few calls yield with the sampled pages of the sites that have too few of them
 // and no template in m, for a learner of a later night: with their ids, and what
-// AddEarlier takes. Their order depends on the pages alone.
+// AddHistory takes. Their order depends on the pages alone.
 func (l *Learner) Few(m *Model, yield func(id, page []byte) error) error {
 	var form []byte
 	for _, name := range slices.Sorted(maps.Keys(l.sites)) {
@@ -224,12 +224,12 @@ func (l *Learner) Few(m *Model, yield func(id, page []byte) error) error {
 	return nil
 }
 
-// AddEarlier adds a page that Few of an earlier night yielded, those of the
+// AddHistory adds a page that Few of an earlier night yielded, those of the
 // newest night first. It is passed over, and the result false, unless pages of
 // its site were sampled that are too few, and no newer version of it. The pages
 // that Few yields, and MarshalBinary has, are to be taken before. The error is
 // errDamaged.
-func (l *Learner) AddEarlier(id, form []byte) (added bool, err error) {
+func (l *Learner) AddHistory(id, form []byte) (added bool, err error) {
 	at := siteHash(Site(id))
 	key := mix(at + siteHash(id))
 	pages := l.sites[at]

@@ -359,7 +359,7 @@ func BenchmarkSuppress(b *testing.B) {
 
 // Pages of an earlier night add to those of a site of too few, each in its
 // newest version, and make the template that they make together.
-func TestEarlierPages(t *testing.T) {
+func TestHistoryPages(t *testing.T) {
 	page := func(i int, version string) (id, text []byte) {
 		own := ""
 		for j := range 12 {
@@ -394,28 +394,28 @@ func TestEarlierPages(t *testing.T) {
 		t.Errorf("of a site that has a template %d were kept", len(got))
 	}
 	earlier := few(learn(0, 16, ""), new(Model))
-	tonight := learn(12, 24, "")
+	current := learn(12, 24, "")
 	for i, p := range earlier {
 		id := -1
 		if _, err := fmt.Sscanf(string(p.id), "http://a.example/%d", &id); err != nil {
 			t.Fatal(err)
 		}
-		added, err := tonight.AddEarlier(p.id, p.page)
+		added, err := current.AddHistory(p.id, p.page)
 		if err != nil || added != (id < 12) {
 			t.Errorf("page %d of %s was added: %t, %v", i, p.id, added, err)
 		}
 	}
-	got, err := tonight.Model().MarshalBinary()
+	got, err := current.Model().MarshalBinary()
 	want, err2 := together.MarshalBinary()
 	if err != nil || err2 != nil || len(earlier) != 16 || !bytes.Equal(got, want) {
 		t.Errorf("%v, %v: of %d pages %x, of all at once %x", err, err2, len(earlier), got, want)
 	}
 	other := learn(12, 14, "")
-	if added, err := other.AddEarlier([]byte("http://b.example/1"), earlier[0].page); added || err != nil {
+	if added, err := other.AddHistory([]byte("http://b.example/1"), earlier[0].page); added || err != nil {
 		t.Errorf("a page of a site that was not sampled was added: %t, %v", added, err)
 	}
 	for n := range earlier[0].page {
-		if _, err := other.AddEarlier(earlier[0].id, earlier[0].page[:n]); !errors.Is(err, errDamaged) {
+		if _, err := other.AddHistory(earlier[0].id, earlier[0].page[:n]); !errors.Is(err, errDamaged) {
 			t.Fatalf("the first %d bytes of a page: %v", n, err)
 		}
 	}

@@ -28,8 +28,8 @@ var errNotSound = errors.New("the library is damaged")
 func newLibrary(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "library COMMAND",
-		Short: "Manage the library of previous nights",
-		Long: `The library keeps the fingerprints of previous nights; run --library matches a
+		Short: "Manage the library of earlier nights",
+		Long: `The library keeps the fingerprints of earlier nights; run --library matches a
 night against it and adds the night.`,
 		Example: `  neardup library status lib/
   neardup library expire lib/ --before 2026-08-01`,

@@ -106,7 +106,7 @@ NEARDUP_ADD_TOKEN; without one only programs of this machine may.`,
 		},
 	}
 	group(cmd.Flags(), "Look-up", func(fs *pflag.FlagSet) {
-		fs.StringVar(&f.dir, "library", "", "folder of the library of previous nights")
+		fs.StringVar(&f.dir, "library", "", "folder of the library of earlier nights")
 		fs.IntVarP(&f.options.Distance, "distance", "k", 0, "largest Hamming distance (default: the library's)")
 		fs.IntVar(&f.options.Limit, "limit", 10, "matches of a page, at most")
 		fs.IntVar(&f.top, "top", 0, "the nearest documents, so many, whatever the distance; 0: the matches")
@@ -352,7 +352,7 @@ func readTexts(ctx context.Context, library, folder string, matches []lookup.Mat
 		of := runs.Document{Night: m.Night, ID: m.ID}
 		at[of], wanted = i, append(wanted, of)
 	}
-	return texts, runs.ReadEarlier(ctx, beside, wanted, func(of runs.Document, doc *data.Document, err error) {
+	return texts, runs.ReadHistory(ctx, beside, wanted, func(of runs.Document, doc *data.Document, err error) {
 		t := &texts[at[of]]
 		if err != nil {
 			t.Gone = err.Error()

@@ -251,7 +251,7 @@ type Clusters struct {
 type Output struct {
 	Clean     bool   `yaml:"clean" json:"clean" flag:"clean" group:"Output" help:"write the clean dump"`
 	Contained string `yaml:"contained" json:"contained" allow:"keep,drop" help:"what the clean dump does with a document that another contains, which stays"`
-	Earlier   string `yaml:"earlier" json:"earlier" allow:"drop,keep" help:"what the clean dump does with a document that an earlier night of the library has"`
+	History   string `yaml:"history" json:"history" allow:"drop,keep" help:"what the clean dump does with a document that an earlier night of the library has"`
 	Annotate  string `yaml:"annotate" json:"annotate,omitzero" flag:"annotate" group:"Output" allow:"table,dump" help:"count copies of what stays"`
 }
 
@@ -260,8 +260,8 @@ type Output struct {
 const (
 	ContainedKeep = "keep"
 	ContainedDrop = "drop"
-	EarlierKeep   = "keep"
-	EarlierDrop   = "drop"
+	HistoryKeep   = "keep"
+	HistoryDrop   = "drop"
 )
 
 // Where a run says how often and since when each document that stays was seen: in a
@@ -271,10 +271,10 @@ const (
 	AnnotateDump  = "dump"
 )
 
-// Library says which previous nights a run is matched against, and what it
+// Library says which earlier nights a run is matched against, and what it
 // adds to them. Night is YYYY-MM-DD, and more if a date has several nights.
 type Library struct {
-	Path  string `yaml:"path" json:"path" flag:"library" group:"Method" help:"folder of the library of previous nights"`
+	Path  string `yaml:"path" json:"path" flag:"library" group:"Method" help:"folder of the library of earlier nights"`
 	Night string `yaml:"night" json:"night" flag:"night" group:"Method" help:"name of this night (default: the date in --out)"`
 }
 
@@ -359,7 +359,7 @@ func Default() Config {
 		Features: Features{Options: simhash.DefaultOptions(), Segmenter: SegmenterBuiltin, StripBoilerplate: true},
 		Match:    Match{MaxPairs: 1_000_000_000},
 		Clusters: Clusters{Keep: KeepLongest, Contained: true},
-		Output:   Output{Clean: true, Contained: ContainedKeep, Earlier: EarlierDrop},
+		Output:   Output{Clean: true, Contained: ContainedKeep, History: HistoryDrop},
 		Against:  Against{Action: AgainstDrop, Share: 0.7, Run: 300, Least: 48},
 		Execution: Execution{
 			Engine:   EngineLocal,
@@ -381,7 +381,7 @@ func Default() Config {
 // does not have are as they were before there was such a setting.
 func Recorded(manifest json.RawMessage) (Config, error) {
 	c := Default()
-	c.Features.StripBoilerplate, c.Output.Earlier, c.Clusters.Contained = false, EarlierKeep, false
+	c.Features.StripBoilerplate, c.Output.History, c.Clusters.Contained = false, HistoryKeep, false
 	err := json.Unmarshal(manifest, &c)
 	c.Features.StripBoilerplate = c.Features.StripBoilerplate || c.Features.Templates != ""
 	return c, err

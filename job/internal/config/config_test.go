@@ -229,7 +229,7 @@ var always = strings.Fields(`
 	features.top features.user_words features.weight
 	match.preset match.distance match.verify match.bands match.short_texts match.long_from match.limit_long
 	match.limit_short match.border match.containment match.all_pairs match.max_pairs
-	clusters.keep clusters.max_spread clusters.contained output.clean output.contained output.earlier`)
+	clusters.keep clusters.max_spread clusters.contained output.clean output.contained output.history`)
 
 func TestLaterSettingsAreOmitted(t *testing.T) {
 	text, err := json.Marshal(Config{})

@@ -110,7 +110,7 @@ func (a *annotator) document(doc *data.Document, row int64) error {
 	}
 	switch {
 	case !w.dropped(row):
-	case decided && a.d.Removal == decision.Earlier && a.d.Group == number:
+	case decided && a.d.Removal == decision.InHistory && a.d.Group == number:
 		k := w.seen[number].Kept
 		a.row.DocID, a.row.KeptFrom, a.row.Site, a.row.Row = []byte(k.ID), k.Night, template.Site([]byte(k.ID)), data.NoRow
 	default:

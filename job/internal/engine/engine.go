@@ -16,7 +16,7 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/earlier"
+	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/version"
 	"github.com/neardup/neardup/mapper"
@@ -40,11 +40,11 @@ type Engine interface {
 	// for concurrent use and keeps no batch.
 	Match(ctx context.Context, job *Job, documents *Documents, emit func([]data.Pair) error) error
 
-	// Earlier joins this run's documents with those of earlier nights in the
-	// splits of the library, which do not overlap, each split as Tonight.Join
+	// History joins this run's documents with those of earlier nights in the
+	// splits of the library, which do not overlap, each split as RunDocuments.Join
 	// does, and adds what is found to found, which is empty. The result does
 	// not depend on the splits; it is undefined on error.
-	Earlier(ctx context.Context, job *Job, tonight *Tonight, l *library.Library, splits []library.Split, found *earlier.Known) error
+	History(ctx context.Context, job *Job, documents *RunDocuments, l *library.Library, splits []library.Split, found *history.Matches) error
 }
 
 // LeftOut is a host of an engine that a run went on without.

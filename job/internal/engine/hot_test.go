@@ -11,7 +11,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/earlier"
+	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
 )
@@ -84,10 +84,10 @@ func crowdLibrary(t testing.TB, nights, pages, again int) *library.Library {
 	return l
 }
 
-// crowdTonight is a night of so many different pages of the template.
-func crowdTonight(pages int) *Tonight {
+// hotKeyRunDocuments is a night of so many different pages of the template.
+func hotKeyRunDocuments(pages int) *RunDocuments {
 	match := config.Default().Match
-	n := &Tonight{Views: mapper.NewUnits(match.Verified()), match: match, rule: Rule(match), bits: 64, night: "2026-11-20", hot: maxHot}
+	n := &RunDocuments{Views: mapper.NewUnits(match.Verified()), match: match, rule: Rule(match), bits: 64, night: "2026-11-20", hot: maxHot}
 	r := rand.New(rand.NewPCG(7, 2))
 	for n.Views.Len() < pages {
 		v := crowdView(r)
@@ -97,7 +97,7 @@ func crowdTonight(pages int) *Tonight {
 	return n
 }
 
-func gathered(e *earlier.Known) (all []earlier.Gathered) {
+func gathered(e *history.Matches) (all []history.Gathered) {
 	for u := range uint32(e.Units()) {
 		if g, ok := e.Gathered(u); ok {
 			g.Clusters = slices.Sorted(slices.Values(g.Clusters))
@@ -110,18 +110,18 @@ func gathered(e *earlier.Known) (all []earlier.Gathered) {
 // Where many of tonight's documents share what earlier ones meet them by, the
 // join says what comparing each with each says.
 func TestJoinOfCrowds(t *testing.T) {
-	l, n := crowdLibrary(t, 4, 300, 5), crowdTonight(200)
+	l, n := crowdLibrary(t, 4, 300, 5), hotKeyRunDocuments(200)
 	n.hot = 100 // more come
 	splits, err := l.Splits(n.Before(), 100)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := n.NewKnown(l.Manifest())
+	got := n.NewMatches(l.Manifest())
 	if err := n.Join(context.Background(), l, splits, 2, got, func(int64) {}); err != nil {
 		t.Fatal(err)
 	}
-	want := n.NewKnown(l.Manifest())
-	rule, verdict := n.rule, judge(n.rule)
+	want := n.NewMatches(l.Manifest())
+	rule, verdict := n.rule, estimator(n.rule)
 	pairs := 0
 	err = l.Rows(context.Background(), n.Before(), func(row *data.LibraryRow) error {
 		v, _ := n.view(row)
@@ -134,7 +134,7 @@ func TestJoinOfCrowds(t *testing.T) {
 			if e := verdict(&unit, &v); e.Reason != data.NotTheSame {
 				similarity, reason := told(e)
 				pairs++
-				want.Add(u, &earlier.Row{
+				want.Add(u, &history.Row{
 					Night: row.Night, ID: row.DocID, FirstSeen: row.FirstSeen, Cluster: row.Cluster,
 					Distance: mapper.Distance(&unit, &v), Similarity: similarity, Reason: reason,
 				})
@@ -159,14 +159,14 @@ func TestJoinOfCrowds(t *testing.T) {
 func BenchmarkJoinOfCrowds(b *testing.B) {
 	for _, again := range []int{5, 9} {
 		b.Run(fmt.Sprintf("again=%d0%%", again), func(b *testing.B) {
-			l, n := crowdLibrary(b, 10, 3000, again), crowdTonight(2000)
+			l, n := crowdLibrary(b, 10, 3000, again), hotKeyRunDocuments(2000)
 			splits, err := l.Splits(n.Before(), 1<<20)
 			if err != nil {
 				b.Fatal(err)
 			}
 			b.ResetTimer()
 			for range b.N {
-				if err := n.Join(context.Background(), l, splits, 2, n.NewKnown(l.Manifest()), func(int64) {}); err != nil {
+				if err := n.Join(context.Background(), l, splits, 2, n.NewMatches(l.Manifest()), func(int64) {}); err != nil {
 					b.Fatal(err)
 				}
 			}

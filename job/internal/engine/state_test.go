@@ -14,8 +14,8 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/lineage"
@@ -23,13 +23,13 @@ import (
 	"github.com/neardup/neardup/simhash"
 )
 
-func TestEarlierComesBack(t *testing.T) {
+func TestHistoryComesBack(t *testing.T) {
 	job := newJob(t, config.Default(), "")
-	docs := []engine.EarlierDocument{{Doc: 7, FirstSeen: "2026-11-01"}, {Doc: 9, Match: &earlier.Match{Night: "2026-11-02", ID: "x", Distance: 2, Similarity: 0.9, Reason: "texts alike"}, Clusters: []string{"a", "b"}, Kept: &earlier.Match{Night: "2026-11-01", ID: "y"}}}
-	if _, err := engine.WriteEarlier(job, 3, docs); err != nil {
+	docs := []engine.HistoryDocument{{Doc: 7, FirstSeen: "2026-11-01"}, {Doc: 9, Match: &history.Match{Night: "2026-11-02", ID: "x", Distance: 2, Similarity: 0.9, Reason: "texts alike"}, Clusters: []string{"a", "b"}, Kept: &history.Match{Night: "2026-11-01", ID: "y"}}}
+	if _, err := engine.WriteHistory(job, 3, docs); err != nil {
 		t.Fatal(err)
 	}
-	got, err := engine.ReadEarlier(job.Dir, 3)
+	got, err := engine.ReadHistory(job.Dir, 3)
 	if err != nil || len(got) != 2 || !reflect.DeepEqual(got[7], &docs[0]) || !reflect.DeepEqual(got[9], &docs[1]) {
 		t.Errorf("got %v, %v", got, err)
 	}
@@ -40,7 +40,7 @@ func TestEarlierComesBack(t *testing.T) {
 	if ids, err := lineage.Read(job.Dir.Path(rundir.State, lineage.File)); err != nil || !reflect.DeepEqual(ids, want) {
 		t.Errorf("got %v, %v", ids, err)
 	}
-	if _, err := engine.ReadEarlier(job.Dir, 4); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := engine.ReadHistory(job.Dir, 4); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("of a file that is not there: %v", err)
 	}
 	damage(t, job.Dir.Path(rundir.State, lineage.File))

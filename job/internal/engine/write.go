@@ -13,7 +13,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/clean"
 	"github.com/neardup/neardup/data/parquet"
-	"github.com/neardup/neardup/job/internal/earlier"
+	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/decision"
@@ -31,15 +31,15 @@ const (
 	NamesFolder    = "names"     // the ids that the tables have
 	SitesFolder    = "sites"     // of output.annotate: of how many sites clusters are, see WriteSites
 	PairsFolder    = "pairs"     // of all_pairs: pairs by the split of their first document
-	EarlierFolder  = "earlier"   // of a run with a library: what it says of the documents
+	HistoryFolder  = "history"   // of a run with a library: what it says of the documents
 )
 
 // Counts of a write task's record.
 const (
-	CountMatches  = "matches"
-	CountClusters = "clusters"
-	CountPairs    = "pairs"
-	CountEarlier  = "earlier" // documents that the clean dump leaves out since an earlier night has them
+	CountMatches   = "matches"
+	CountClusters  = "clusters"
+	CountPairs     = "pairs"
+	CountInHistory = "in_history" // documents that the clean dump leaves out since an earlier night has them
 
 	CountText        = "text"         // bytes of all documents' texts
 	CountSaved       = "saved"        // of those that the clean dump leaves out
@@ -58,7 +58,7 @@ type writer struct {
 	split   *decision.Split
 	names   *decision.Names
 	places  *places
-	seen    EarlierByDoc               // nil without a library
+	seen    HistoryByDocument          // nil without a library
 	lineage map[uint64]lineage.Lineage // of a run with a library: components and versions, by their first documents
 	gone    []uint64                   // a bit a row: the clean dump leaves it out
 	removed int64                      // how many those are
@@ -79,7 +79,7 @@ func writeTables(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers 
 		return err
 	}
 	if job.Config.Library.Path != "" {
-		if w.seen, err = ReadEarlier(job.Dir, w.task); err != nil {
+		if w.seen, err = ReadHistory(job.Dir, w.task); err != nil {
 			return err
 		}
 		if w.lineage, err = lineage.Read(job.Dir.Path(rundir.State, lineage.File)); err != nil {
@@ -144,7 +144,7 @@ func (w *writer) tables(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		if d.Match != decision.None || d.Earlier {
+		if d.Match != decision.None || d.InHistory {
 			match = w.match(&d, &x)
 			if err := matches.Write(&match); err != nil {
 				return err
@@ -152,8 +152,8 @@ func (w *writer) tables(ctx context.Context) (err error) {
 		}
 		if removals != nil && d.Removal != decision.Stays {
 			w.drop(d.Doc)
-			if d.Removal == decision.Earlier {
-				w.rec.Counts[CountEarlier]++
+			if d.Removal == decision.InHistory {
+				w.rec.Counts[CountInHistory]++
 			}
 			removed = w.removal(&d, &x)
 			w.losses.Removed(&removed)
@@ -232,7 +232,7 @@ func (w *writer) idsOf(d *decision.Decision) (x ids, err error) {
 	}
 	x.component, x.versions = []byte(w.lineage[d.Component].Component), []byte(w.lineage[d.Versions].Versions)
 	if d.Cluster != decision.None {
-		x.cluster = []byte(earlier.FoundedCluster(w.night(), x.cluster))
+		x.cluster = []byte(history.FoundedCluster(w.night(), x.cluster))
 	} else if k := w.seen[d.Doc].Kept; k != nil {
 		x.cluster = []byte(k.Cluster())
 	}
@@ -241,7 +241,7 @@ func (w *writer) idsOf(d *decision.Decision) (x ids, err error) {
 
 // match is the row of a document's best match.
 func (w *writer) match(d *decision.Decision, x *ids) data.MatchRow {
-	if d.Earlier {
+	if d.InHistory {
 		e := w.seen[d.Doc].Match
 		row := data.MatchRow{
 			DocID: x.doc, Site: template.Site(x.doc), MatchID: []byte(e.ID), MatchFrom: e.Night, FirstSeen: e.FirstSeen,
@@ -279,7 +279,7 @@ func (w *writer) row(id, match []byte, distance uint8, e data.Evidence, o data.O
 }
 
 // told is what a match in an earlier night rests on.
-func (w *writer) told(e *earlier.Match) (estimate float64, verdict string) {
+func (w *writer) told(e *history.Match) (estimate float64, verdict string) {
 	switch {
 	case e.Reason == Unchanged:
 		return math.NaN(), Unchanged
@@ -307,7 +307,7 @@ func (w *writer) removal(d *decision.Decision, x *ids) data.RemovedRow {
 	switch d.Removal {
 	case decision.Deleted:
 		return row
-	case decision.Earlier:
+	case decision.InHistory:
 		k := w.seen[d.Doc].Kept
 		row.KeptID, row.KeptFrom, row.Distance, row.Similarity = []byte(k.ID), k.Night, int32(k.Distance), w.similarity(k.Distance)
 		row.Estimate, row.Verdict = w.told(k)

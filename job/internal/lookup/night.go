@@ -15,8 +15,8 @@ import (
 	"github.com/neardup/neardup/data/wal"
 	"github.com/neardup/neardup/data/warc"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/job/internal/version"
 	"github.com/neardup/neardup/simhash/template"
 )
@@ -217,12 +217,12 @@ func (n *nightMaker) rows() (rows []data.LibraryRow, changes []int64, err error)
 // seen, which component each is of and whether it stays, the earlier of those
 // that are the same and neither if an earlier night has one. The merges are those
 // of earlier components.
-func (n *nightMaker) descend(ctx context.Context, l *library.Library, rows []data.LibraryRow) ([]earlier.Merge, error) {
+func (n *nightMaker) descend(ctx context.Context, l *library.Library, rows []data.LibraryRow) ([]history.Merge, error) {
 	cfg := n.config
 	cfg.Library = config.Library{Path: n.dir, Night: n.done.Night}
 	workers := max(runtime.GOMAXPROCS(0)-1, 1) // the look-ups have one
-	night := engine.NewTonight(cfg, workers, rows)
-	known := night.NewKnown(l.Manifest())
+	night := engine.NewRunDocuments(cfg, workers, rows)
+	known := night.NewMatches(l.Manifest())
 	splits, err := l.Splits(night.Before(), 1<<20)
 	if err != nil {
 		return nil, err
@@ -275,7 +275,7 @@ func (n *nightMaker) descend(ctx context.Context, l *library.Library, rows []dat
 // components gives the components their ids; those of one document that nothing
 // is like have none. founder is the first document of a component, and whether
 // it has more.
-func (n *nightMaker) components(ctx context.Context, l *library.Library, known *earlier.Known, components *components, founder func(root uint32) (id []byte, more bool)) (map[uint32]string, []earlier.Merge, error) {
+func (n *nightMaker) components(ctx context.Context, l *library.Library, known *history.Matches, components *components, founder func(root uint32) (id []byte, more bool)) (map[uint32]string, []history.Merge, error) {
 	continued := map[uint32][]string{}
 	var all []string
 	for u := range uint32(known.Units()) { //nolint:gosec // they are counted in 32 bits
@@ -291,7 +291,7 @@ func (n *nightMaker) components(ctx context.Context, l *library.Library, known *
 		return nil, nil, err
 	}
 	var roots []uint32
-	var descents []earlier.Descent
+	var descents []history.Descent
 	for u := range uint32(known.Units()) { //nolint:gosec // they are counted in 32 bits
 		id, more := founder(u)
 		if components.root(u) != u || !more && len(continued[u]) == 0 {
@@ -304,9 +304,9 @@ func (n *nightMaker) components(ctx context.Context, l *library.Library, known *
 		}
 		slices.Sort(continued[u])
 		roots = append(roots, u)
-		descents = append(descents, earlier.Descent{Founded: earlier.FoundedCluster(n.done.Night, id), Earlier: slices.Compact(continued[u])})
+		descents = append(descents, history.Descent{Founded: history.FoundedCluster(n.done.Night, id), Continues: slices.Compact(continued[u])})
 	}
-	names, merges := earlier.Descend(descents)
+	names, merges := history.Descend(descents)
 	ids := make(map[uint32]string, len(roots))
 	for i, root := range roots {
 		ids[root] = names[i]

@@ -56,7 +56,7 @@ var chinese = map[string]string{
 	"%d new%s, %d repeated%s, %d returned%s": "新 %d%s，重复 %d%s，再现 %d%s",
 	"%d of %s":                               "%d / %s",
 	"%d of documents that contain each other (clusters.contained)":  "互相包含的文档：%d 组 (clusters.contained)",
-	"%d of them because an earlier night has them (output.earlier)": "其中 %d 篇因前几夜已有 (output.earlier)",
+	"%d of them because an earlier night has them (output.history)": "其中 %d 篇因前几夜已有 (output.history)",
 	"… %d the same …": "… %d 句相同 …",
 	"damaged":         "损坏",
 	"distance %d":     "汉明距离 %d",

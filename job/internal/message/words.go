@@ -11,7 +11,7 @@ var words = map[string]string{
 	"contains": "包含 (contains)", "contained": "被包含 (contained)", "same id": "同一 id (same id)", "unchanged": "未变 (unchanged)",
 
 	// Why a document is left out, or a record skipped.
-	"copy": "副本 (copy)", "earlier": "前几夜已有 (earlier)", "duplicate_id": "重复的 id (duplicate_id)", "deleted": "已要求删除 (deleted)",
+	"copy": "副本 (copy)", "duplicate_id": "重复的 id (duplicate_id)", "deleted": "已要求删除 (deleted)",
 	"malformed": "格式有误 (malformed)", "truncated": "不完整 (truncated)", "too_large": "过大 (too_large)", "no_text": "无正文 (no_text)",
 	"undecodable": "无法解码 (undecodable)", "not_page": "不是网页 (not_page)", "http_status": "HTTP 状态 (http_status)",
 	"unreadable": "无法读取 (unreadable)", "damaged": "损坏 (damaged)",

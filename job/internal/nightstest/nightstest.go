@@ -20,8 +20,8 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
@@ -176,7 +176,7 @@ func clustersOf(t testing.TB, lib string, all []nightDocument) map[int]string {
 	err = l.Rows(context.Background(), library.StreamOptions{}, func(row *data.LibraryRow) error {
 		c := string(row.Cluster)
 		if c == "" {
-			c = earlier.FoundedCluster(row.Night, row.DocID)
+			c = history.FoundedCluster(row.Night, row.DocID)
 		}
 		i, ok := at[row.Night+" "+string(row.DocID)]
 		if !ok {
@@ -242,8 +242,8 @@ func Check(t testing.TB, cfg config.Config, dir string, nights []string, run fun
 	if x.again < 10 || x.copied < 10 {
 		t.Errorf("%d documents that earlier nights have, %d with copies: the test shows little of the table seen", x.again, x.copied)
 	}
-	if x.matchesEarlier < 100 || merges == 0 && !cfg.Match.Verified() {
-		t.Errorf("%d matches with earlier nights, %d merges: the test shows nothing", x.matchesEarlier, merges)
+	if x.matchesHistory < 100 || merges == 0 && !cfg.Match.Verified() {
+		t.Errorf("%d matches with earlier nights, %d merges: the test shows nothing", x.matchesHistory, merges)
 	}
 }
 
@@ -255,7 +255,7 @@ type expected struct {
 	parent         map[int]int // clusters of their places
 	firstSeen      map[string]string
 	was            map[int]string // cluster by place, the night before
-	matchesEarlier int
+	matchesHistory int
 	again, copied  int // rows of the table seen: of more than one night, of more than one document
 }
 
@@ -279,7 +279,7 @@ func (x *expected) add(night string, docs []nightDocument) (want []Match) {
 		if best, ok := x.best(i, night, known); ok {
 			want = append(want, best)
 			if best.From != "run" {
-				x.matchesEarlier++
+				x.matchesHistory++
 			}
 		}
 		if id := x.all[i].id; x.firstSeen[id] == "" {

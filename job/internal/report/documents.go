@@ -81,7 +81,7 @@ func urlOf(id string) string {
 func (s *scan) documents(ctx context.Context, refused []pairRefs, advance func(int64)) (documents, error) {
 	d := documents{}
 	for _, c := range s.clusters.have {
-		for _, r := range []*ref{c.representative, c.earlier} {
+		for _, r := range []*ref{c.representative, c.history} {
 			if r != nil {
 				d.want(*r)
 			}
@@ -97,12 +97,12 @@ func (s *scan) documents(ctx context.Context, refused []pairRefs, advance func(i
 		}
 	}
 	rows := map[int64]*document{}
-	var earlier []runs.Document
+	var history []runs.Document
 	for r, doc := range d {
 		if r.row != data.NoRow {
 			rows[r.row] = doc
 		} else {
-			earlier = append(earlier, runs.Document{Night: r.night, ID: r.id})
+			history = append(history, runs.Document{Night: r.night, ID: r.id})
 		}
 	}
 	all := slices.Sorted(maps.Keys(rows))
@@ -117,14 +117,14 @@ func (s *scan) documents(ctx context.Context, refused []pairRefs, advance func(i
 		all = all[n:]
 		advance(1)
 	}
-	if len(earlier) == 0 {
+	if len(history) == 0 {
 		return d, nil
 	}
-	beside, err := runs.Earlier(s.path)
+	beside, err := runs.History(s.path)
 	if err != nil {
 		return d, err
 	}
-	return d, runs.ReadEarlier(ctx, beside, earlier, func(of runs.Document, doc *data.Document, err error) {
+	return d, runs.ReadHistory(ctx, beside, history, func(of runs.Document, doc *data.Document, err error) {
 		to := d[ref{data.NoRow, of.Night, of.ID}]
 		if err != nil {
 			to.Gone = err.Error()
@@ -221,9 +221,9 @@ func (r *Report) layOut(s *scan, d documents, refused []pairRefs) {
 	for _, c := range s.clusters.have {
 		shown, others := cluster{ID: c.id, Size: c.size, Representative: d.of(c.representative)}, c.members
 		beside := c.representative
-		if of := d.of(c.earlier); beside == nil && of != nil {
-			if shown.Earlier = of; of.Gone == "" {
-				beside = c.earlier
+		if of := d.of(c.history); beside == nil && of != nil {
+			if shown.History = of; of.Gone == "" {
+				beside = c.history
 			}
 		}
 		if beside == nil && len(others) > 0 {
@@ -237,7 +237,7 @@ func (r *Report) layOut(s *scan, d documents, refused []pairRefs) {
 	}
 	if l := r.Summary.Library; l != nil {
 		for _, g := range l.Growing {
-			shown := growing{Cluster: g.Example, Documents: g.Documents, Before: g.Before, Earlier: g.Earlier, Example: &document{ID: show.Excerpt([]byte(g.Example), mostID)}}
+			shown := growing{Cluster: g.Example, Documents: g.Documents, Before: g.Before, History: g.History, Example: &document{ID: show.Excerpt([]byte(g.Example), mostID)}}
 			if e := s.examples[g.Example]; e != nil && e.row != data.NoRow {
 				shown.Example, shown.Cluster = d.of(&ref{row: e.row}), cmp.Or(e.cluster, g.Example)
 			}

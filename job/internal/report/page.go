@@ -108,7 +108,7 @@ func because(l message.Language, reason string) string {
 		return l.Text("left out for the representative of their copies")
 	case decision.Contained.String():
 		return l.Text("left out because another document contains them")
-	case decision.Earlier.String():
+	case decision.InHistory.String():
 		return l.Text("left out because an earlier night has them")
 	case decision.DuplicateID.String():
 		return l.Text("left out because their id stood earlier")

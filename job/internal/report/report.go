@@ -97,7 +97,7 @@ type cluster struct {
 	ID             string
 	Size           int64
 	Representative *document // nil: it is of an earlier night
-	Earlier        *document // that one, if it is known
+	History        *document // that one, if it is known
 	First          *document // that the members stand beside; nil: the one that stays
 	Members        []pair
 }
@@ -106,7 +106,7 @@ type cluster struct {
 type growing struct {
 	Example                    *document
 	Cluster                    string
-	Documents, Before, Earlier int64
+	Documents, Before, History int64
 }
 
 // pair is two documents with their texts side by side.
@@ -208,7 +208,7 @@ func (r *Report) compare(ctx context.Context, s *scan) error {
 	for _, g := range l.Growing {
 		s.examples[g.Example] = &example{row: data.NoRow}
 	}
-	beside, err := runs.Earlier(r.Run)
+	beside, err := runs.History(r.Run)
 	if err != nil {
 		return err
 	}

@@ -163,7 +163,7 @@ func TestWhatStays(t *testing.T) {
 }
 
 // What an earlier night has is told apart from what another document stays for.
-func TestLeftOutForAnEarlierNight(t *testing.T) {
+func TestLeftOutForHistory(t *testing.T) {
 	in := lines(t, 4, func(i int) (id, title, text string) {
 		return fmt.Sprintf("http://a.example/%d", i), "", []string{words(100, 1), words(100, 1), words(100, 2), "!!"}[i]
 	})
@@ -173,8 +173,8 @@ func TestLeftOutForAnEarlierNight(t *testing.T) {
 			c.Library = config.Library{Path: lib, Night: fmt.Sprintf("2026-11-%02d", night+1)}
 		}, in)
 		r, html := page(t, run)
-		if r.Removed["earlier"] != want || s.Library.Dropped != want || r.Removed["copy"] != 1-int64(night) || len(r.Left) != int(max(want, 1)) {
-			t.Errorf("night %d: %d left out as earlier, %d as repeated, %d shown; the summary says %d", night, r.Removed["earlier"], r.Removed["copy"], len(r.Left), s.Library.Dropped)
+		if r.Removed["history"] != want || s.Library.Dropped != want || r.Removed["copy"] != 1-int64(night) || len(r.Left) != int(max(want, 1)) {
+			t.Errorf("night %d: %d left out for history, %d as repeated, %d shown; the summary says %d", night, r.Removed["history"], r.Removed["copy"], len(r.Left), s.Library.Dropped)
 		}
 		if strings.Contains(html, "Of this one:") != (night == 1) || strings.Contains(html, "Without its text") {
 			t.Errorf("night %d: the clusters of %s", night, html)

@@ -75,7 +75,7 @@ type clusterRefs struct {
 	id             string
 	size           int64
 	representative *ref // the one that stays; nil: it is of an earlier night
-	earlier        *ref // that one, as far as a document is left out for it
+	history        *ref // that one, as far as a document is left out for it
 	members        []ref
 }
 
@@ -232,9 +232,9 @@ func (s *scan) leave(r *data.RemovedRow) {
 		s.key = append(append(append(s.key[:0], r.Site...), betweenSites...), r.KeptSite...)
 		s.copied.add(s.key, counts{Left: 1, Documents: 1})
 	}
-	if c := s.chosen[string(r.ClusterID)]; c != nil && c.earlier == nil && r.KeptRow == data.NoRow {
+	if c := s.chosen[string(r.ClusterID)]; c != nil && c.history == nil && r.KeptRow == data.NoRow {
 		of := refOf(r.KeptRow, r.KeptFrom, r.KeptID)
-		c.earlier = &of
+		c.history = &of
 	}
 	s.left.add(s.rng.Float64(), func() pairRefs {
 		return pairRefs{ref{r.Row, "", string(r.DocID)}, refOf(r.KeptRow, r.KeptFrom, r.KeptID), evidence{r.Reason, r.Verdict, r.Distance, r.Estimate, r.Jaccard, r.Containment}}

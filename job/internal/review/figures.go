@@ -196,7 +196,7 @@ func stratified(strata []StratumFigure, of func(*Stratum) bool) (e Estimate) {
 // takes the ends of both shares that are furthest apart.
 func (f *Figures) recall() {
 	f.Recall.High = 1
-	found := func(s *Stratum) bool { return s.claims() && s.Name != StratumEarlier }
+	found := func(s *Stratum) bool { return s.claims() && s.Name != StratumHistory }
 	missed := func(s *Stratum) bool { return s.Round == 2 }
 	a, b := stratified(f.Strata, found), stratified(f.Strata, missed)
 	var had, beyond float64

@@ -32,7 +32,7 @@ func stratum(l message.Language, name string) string {
 		return l.Text("the same, short texts")
 	case StratumContained:
 		return l.Text("one contains the other")
-	case StratumEarlier:
+	case StratumHistory:
 		return l.Text("the same as of an earlier night")
 	case StratumChain:
 		return l.Text("left out by way of others")

@@ -37,7 +37,7 @@ const (
 	StratumShort     = "short"     // short texts taken for the same
 	StratumReason    = "reason: "  // taken for the same, by the run's verdict
 	StratumContained = "contained" // the one is said to contain the other
-	StratumEarlier   = "earlier"   // the other document is of an earlier night
+	StratumHistory   = "history"   // the other document is of an earlier night
 	StratumChain     = "chain"     // left out for a document that it is no pair with
 	StratumBelow     = "below"     // not taken for the same, just beyond the limit
 	StratumWide      = "wide"      // not taken for the same, further beyond it
@@ -365,7 +365,7 @@ func (d *drawer) pairs(ctx context.Context, wide string) (err error) {
 		return err
 	}
 	if d.draw.AllPairs { // which has those of this run alone
-		if err := d.earlier(ctx); err != nil {
+		if err := d.history(ctx); err != nil {
 			return err
 		}
 	}
@@ -413,14 +413,14 @@ func (d *drawer) together(a, b int64) bool {
 }
 
 // earlier takes the matches of earlier nights.
-func (d *drawer) earlier(ctx context.Context) error {
+func (d *drawer) history(ctx context.Context) error {
 	matches, err := openTable(d.path, rundir.Matches, &data.Matches)
 	if err != nil {
 		return err
 	}
 	return matches.each(ctx, func(m *data.MatchRow) {
 		if m.MatchRow == data.NoRow {
-			d.take(StratumEarlier, 1, m)
+			d.take(StratumHistory, 1, m)
 		}
 	})
 }
@@ -432,7 +432,7 @@ const fromRun = "run"
 func (d *drawer) claimed(m *data.MatchRow) string {
 	switch {
 	case m.MatchFrom != fromRun && m.MatchFrom != "":
-		return StratumEarlier
+		return StratumHistory
 	case m.Verdict == data.Contains.String() || m.Verdict == data.Contained.String():
 		return StratumContained
 	case m.Verdict == data.ByEquality.String() || m.Verdict == data.ByEdits.String():
@@ -533,7 +533,7 @@ func (d *drawer) chains(ctx context.Context) error {
 
 // order is that of strata in a table.
 func order(s *Stratum) int {
-	if at := slices.Index([]string{StratumNear, StratumShort, StratumReason, StratumContained, StratumEarlier, StratumChain, StratumBelow, StratumWide}, s.Name); at >= 0 {
+	if at := slices.Index([]string{StratumNear, StratumShort, StratumReason, StratumContained, StratumHistory, StratumChain, StratumBelow, StratumWide}, s.Name); at >= 0 {
 		return at
 	}
 	return 2

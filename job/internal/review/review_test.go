@@ -142,7 +142,7 @@ func TestStrataAreAllPairs(t *testing.T) {
 
 // The texts of a pair of an earlier night are read from its run, while that is
 // there; then the night is named.
-func TestEarlierNights(t *testing.T) {
+func TestHistory(t *testing.T) {
 	dir := t.TempDir()
 	docs := crawl(30)
 	var first, second []record
@@ -168,7 +168,7 @@ func TestEarlierNights(t *testing.T) {
 	for _, d := range docs {
 		texts[d.ID] = d.Text
 	}
-	read := func() (earlier, here int, gone string) {
+	read := func() (history, here int, gone string) {
 		items, err := d.Read(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -178,25 +178,25 @@ func TestEarlierNights(t *testing.T) {
 			if items[i].First.Text != texts[items[i].A] {
 				t.Errorf("%s: %q", items[i].A, items[i].First.Text)
 			}
-			if items[i].Stratum != StratumEarlier {
+			if items[i].Stratum != StratumHistory {
 				continue
 			}
-			if earlier++; second.Gone != nil {
+			if history++; second.Gone != nil {
 				gone = second.Gone.Error()
 			} else if here++; second.Text != texts[strings.TrimPrefix(second.ID, "2026-11-01/")] || second.Night != "2026-11-01" {
 				t.Errorf("%+v", second)
 			}
 		}
-		return earlier, here, gone
+		return history, here, gone
 	}
-	if earlier, here, gone := read(); earlier < 5 || here != earlier {
-		t.Errorf("%d of %d texts of the earlier night: %s", here, earlier, gone)
+	if history, here, gone := read(); history < 5 || here != history {
+		t.Errorf("%d of %d texts of the earlier night: %s", here, history, gone)
 	}
 	if err := os.RemoveAll(filepath.Join(dir, "night0")); err != nil {
 		t.Fatal(err)
 	}
-	if earlier, here, gone := read(); here != 0 || earlier < 5 || !strings.Contains(gone, "night 2026-11-01: its run directory is gone") {
-		t.Errorf("%d of %d texts of a night that is gone: %s", here, earlier, gone)
+	if history, here, gone := read(); here != 0 || history < 5 || !strings.Contains(gone, "night 2026-11-01: its run directory is gone") {
+		t.Errorf("%d of %d texts of a night that is gone: %s", here, history, gone)
 	}
 	var page bytes.Buffer
 	items, err := d.Read(t.Context(), nil)

@@ -71,7 +71,7 @@ func (d *Draw) Suggest(rows []labels.Row, cfg config.Config) *Suggestion {
 	lists := map[string][]point{}
 	for i := range d.Pairs {
 		p := &d.Pairs[i]
-		if answers[i] != labels.Yes && answers[i] != labels.No || p.Stratum == StratumEarlier || p.Stratum == StratumChain {
+		if answers[i] != labels.Yes && answers[i] != labels.No || p.Stratum == StratumHistory || p.Stratum == StratumChain {
 			continue
 		}
 		setting, at := "match.distance", -float64(p.Distance)

@@ -54,7 +54,7 @@ func (i *Item) Rows() (rows []show.Row, same bool) {
 func (d *Draw) Read(ctx context.Context, pass engine.Pass) ([]Item, error) {
 	items := make([]Item, len(d.Pairs))
 	wanted := map[int64][]*Document{} // of the run, by row
-	earlier := map[runs.Document][]*Document{}
+	history := map[runs.Document][]*Document{}
 	for i := range d.Pairs {
 		p := &d.Pairs[i]
 		items[i] = Item{Pair: p, First: Document{ID: p.A}, Second: Document{ID: p.B, Night: p.Night}}
@@ -64,24 +64,24 @@ func (d *Draw) Read(ctx context.Context, pass engine.Pass) ([]Item, error) {
 			continue
 		}
 		of := runs.Document{Night: p.Night, ID: p.ID}
-		earlier[of] = append(earlier[of], &items[i].Second)
+		history[of] = append(history[of], &items[i].Second)
 	}
 	if err := d.ofRun(ctx, wanted, pass); err != nil {
 		return nil, err
 	}
-	if len(earlier) == 0 {
+	if len(history) == 0 {
 		return items, nil
 	}
-	beside, err := runs.Earlier(d.Run)
+	beside, err := runs.History(d.Run)
 	if err != nil {
 		return nil, err
 	}
-	return items, runs.ReadEarlier(ctx, beside, slices.Collect(maps.Keys(earlier)), func(of runs.Document, doc *data.Document, err error) {
+	return items, runs.ReadHistory(ctx, beside, slices.Collect(maps.Keys(history)), func(of runs.Document, doc *data.Document, err error) {
 		if err != nil {
-			gone(earlier[of], err)
+			gone(history[of], err)
 			return
 		}
-		fill(earlier[of], doc)
+		fill(history[of], doc)
 	})
 }
 

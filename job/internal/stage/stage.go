@@ -18,8 +18,8 @@ import (
 
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/spill"
@@ -31,7 +31,7 @@ import (
 const (
 	Templates = "templates"
 	Exact     = "exact"
-	History   = engine.StageEarlier
+	History   = engine.StageHistory
 	Match     = "match"
 	Verify    = "verify"
 	Cluster   = "cluster"
@@ -72,9 +72,9 @@ type Counts struct {
 	summary.Found
 	Largest []LargestCluster `json:"largest"`
 
-	Earlier   int64           `json:"earlier,omitempty"`   // documents whose best match is in an earlier night
-	Continued int64           `json:"continued,omitempty"` // components that continue an earlier one
-	Merges    []earlier.Merge `json:"merges,omitempty"`    // of earlier components
+	InHistory int64           `json:"in_history,omitempty"` // documents whose best match is in an earlier night
+	Continued int64           `json:"continued,omitempty"`  // components that continue an earlier one
+	Merges    []history.Merge `json:"merges,omitempty"`     // of earlier components
 }
 
 // LargestCluster is a summary.Cluster whose ids are yet to be read, unless the

@@ -7,12 +7,12 @@ import (
 // Boilerplate says what a run left out of its texts because the pages of a site
 // share it.
 type Boilerplate struct {
-	Sampled int64 `json:"sampled"`         // documents that it was learned from
-	Earlier int64 `json:"earlier"`         // others, of sites of few pages, that earlier nights of the library sampled
-	Sites   int64 `json:"sites"`           // that they are of
-	Largest int64 `json:"largest"`         // of them of the site that has most
-	Learned int64 `json:"learned"`         // sites with a template
-	Known   int64 `json:"known,omitempty"` // others of which the library has one
+	Sampled     int64 `json:"sampled"`         // documents that it was learned from
+	FromHistory int64 `json:"from_history"`    // others, of sites of few pages, that earlier nights of the library sampled
+	Sites       int64 `json:"sites"`           // that they are of
+	Largest     int64 `json:"largest"`         // of them of the site that has most
+	Learned     int64 `json:"learned"`         // sites with a template
+	Known       int64 `json:"known,omitempty"` // others of which the library has one
 	rundir.SiteText
 	Most []SiteTemplate `json:"most"` // at most five sites of which most was left out
 }

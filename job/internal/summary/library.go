@@ -40,6 +40,6 @@ type Growth struct {
 	Fingerprint string `json:"fingerprint"` // hexadecimal
 	Documents   int64  `json:"documents"`   // of the night
 	Before      int64  `json:"before"`      // of the night before
-	Earlier     int64  `json:"earlier"`     // of all earlier nights
+	History     int64  `json:"history"`     // of all earlier nights
 	Example     string `json:"example"`     // the first id of the night that has it
 }

@@ -197,7 +197,7 @@ func (t *told) boilerplate(o *Boilerplate) {
 	case o.Learned+o.Known > 0:
 		t.row(second, name, l.Text("nothing was left out: no document has what the pages of %s share", l.Count(o.Learned+o.Known, "site")))
 	case o.Largest < template.MinPages:
-		t.row(second, name, l.Text("nothing is learned: the largest of %s has %d of %s, and it takes %d", l.Count(o.Sites, "site"), o.Largest, l.Count(o.Sampled+o.Earlier, "sampled page"), template.MinPages))
+		t.row(second, name, l.Text("nothing is learned: the largest of %s has %d of %s, and it takes %d", l.Count(o.Sites, "site"), o.Largest, l.Count(o.Sampled+o.FromHistory, "sampled page"), template.MinPages))
 	default:
 		t.row(second, name, l.Text("none found: %s, %s", l.Count(o.Sites, "site"), l.Count(o.Sampled, "sampled page")))
 	}
@@ -256,7 +256,7 @@ func (t *told) clean(s *Summary) {
 		t.row(second, "", l.Text("%s of %s of text left out, about %s", show.Bytes(v.Bytes), show.Bytes(v.Of), l.Count(v.Tokens, "token")))
 	}
 	if s.Library != nil && s.Library.Dropped > 0 {
-		t.row(first, "", l.Text("%d of them because an earlier night has them (output.earlier)", s.Library.Dropped))
+		t.row(first, "", l.Text("%d of them because an earlier night has them (output.history)", s.Library.Dropped))
 	}
 	if r := s.Reread; r != nil {
 		rank := second
@@ -335,7 +335,7 @@ func (t *told) drift(of *Library) {
 	}
 	var lines []string
 	for _, g := range of.Growing[:min(len(of.Growing), printed)] {
-		lines = append(lines, l.Text("%8s  %s (%d the night before, %d in all nights before)", show.Number(g.Documents), g.Example, g.Before, g.Earlier))
+		lines = append(lines, l.Text("%8s  %s (%d the night before, %d in all nights before)", show.Number(g.Documents), g.Example, g.Before, g.History))
 	}
 	t.headed(fourth, l.Text("growing"), lines)
 }

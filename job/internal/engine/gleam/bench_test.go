@@ -121,11 +121,11 @@ func BenchmarkVerified(b *testing.B) {
 	}
 }
 
-// BenchmarkEarlier joins half a million documents of tonight with two million
+// BenchmarkHistory joins half a million documents of tonight with two million
 // of four earlier nights, in the default preset, in this process and on a
 // cluster as above; half of tonight's are copies. It tells the memory of the
 // largest worker.
-func BenchmarkEarlier(b *testing.B) {
+func BenchmarkHistory(b *testing.B) {
 	if !long() {
 		b.Skip("NEARDUP_CLUSTER_LONG is not set")
 	}
@@ -192,16 +192,16 @@ func BenchmarkEarlier(b *testing.B) {
 			most := watchMemory(b, dir.Path())
 			matched := 0
 			for b.Loop() {
-				tonight, err := engine.ReadTonight(b.Context(), cfg, dir, splitsOfNight, 2, nil)
+				documents, err := engine.ReadRunDocuments(b.Context(), cfg, dir, splitsOfNight, 2, nil)
 				if err != nil {
 					b.Fatal(err)
 				}
-				splits, err := l.Splits(tonight.Before(), 1)
+				splits, err := l.Splits(documents.Before(), 1)
 				if err != nil {
 					b.Fatal(err)
 				}
-				found := tonight.NewKnown(l.Manifest())
-				if err := v.engine.Earlier(b.Context(), job, tonight, l, splits, found); err != nil {
+				found := documents.NewMatches(l.Manifest())
+				if err := v.engine.History(b.Context(), job, documents, l, splits, found); err != nil {
 					b.Fatal(err)
 				}
 				matched = 0
@@ -210,7 +210,7 @@ func BenchmarkEarlier(b *testing.B) {
 						matched++
 					}
 				}
-				if err := os.RemoveAll(dir.Path(rundir.State, engine.EarlierParts)); err != nil {
+				if err := os.RemoveAll(dir.Path(rundir.State, engine.HistoryParts)); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -237,7 +237,7 @@ func watchMemory(b *testing.B, run string) func() int64 {
 			for pid, args := range processes(run) {
 				text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 				_, rest, ok := strings.Cut(string(text), "VmHWM:")
-				if err != nil || !ok || !slices.Contains(args, stageEarlier) {
+				if err != nil || !ok || !slices.Contains(args, stageHistory) {
 					continue
 				}
 				var kib int64

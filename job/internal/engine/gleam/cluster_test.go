@@ -138,7 +138,7 @@ func newEngine(t testing.TB, o Options) *Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.earlierRows = 1         // libraries of tests are small
+	e.historyRows = 1         // libraries of tests are small
 	if cluster.Fence != nil { // this process is in it, and no other test runs
 		t.Cleanup(func() { cluster.Fence = nil })
 	}

@@ -231,7 +231,7 @@ func TestEqualsLocal(t *testing.T) {
 			for _, v := range vs {
 				matchEqualsLocal(t, c, v)
 			}
-			earlierEqualsLocal(t, c)
+			historyEqualsLocal(t, c)
 			if agents == 1 && !long() {
 				return
 			}

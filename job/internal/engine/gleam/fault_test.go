@@ -60,9 +60,9 @@ func (p point) String() string { return fmt.Sprintf("%s %d %s", p.stage, p.task,
 func (p point) perSplit() bool { _, ok := outputsOf[p.stage]; return ok }
 
 // joins reports whether the point is in the earlier flow.
-func (p point) joins() bool { return p.stage == stageEarlier }
+func (p point) joins() bool { return p.stage == stageHistory }
 
-var earlierPoints = []point{{stageEarlier, 0, early}, {stageEarlier, 1, middle}, {stageEarlier, 0, late}}
+var historyPoints = []point{{stageHistory, 0, early}, {stageHistory, 1, middle}, {stageHistory, 0, late}}
 
 // splitPoints are those of the flows of a task for each split.
 var splitPoints = []point{
@@ -80,7 +80,7 @@ var (
 		{stagePartial, 1, early}, {stagePartial, 0, middle}, {stagePartial, 1, late},
 		{stageFinal, 0, early}, {stageFinal, 1, middle}, {stageFinal, 0, late},
 	}
-	flowPoints = append(slices.Concat(splitPoints, earlierPoints), point{stageSegment, 1, early}, point{stagePartial, 0, middle}, point{stageFinal, 1, late})
+	flowPoints = append(slices.Concat(splitPoints, historyPoints), point{stageSegment, 1, early}, point{stagePartial, 0, middle}, point{stageFinal, 1, late})
 )
 
 // agentOf is the number of the agent that a worker stands on.
@@ -259,7 +259,7 @@ type faultRuns struct {
 	dir      *rundir.Dir                    // of the run without a fault
 	records  map[string][]rundir.TaskRecord // of it, by stage
 	pairs    []data.Pair
-	earlier  *earlierInput
+	history  *historyInput
 	found    string
 }
 
@@ -308,8 +308,8 @@ func newFaultRuns(t *testing.T) *faultRuns {
 	if r.pairs, err = findPairs(t.Context(), t, local.New(2), dir, config.Default(), documents); err != nil {
 		t.Fatal(err)
 	}
-	r.earlier = newEarlierInput(t, config.Default(), faultDocuments, faultDocuments/8)
-	if r.found, err = r.earlier.join(t.Context(), t, local.New(2), openRun(t), r.earlier.splits); err != nil {
+	r.history = newHistoryInput(t, config.Default(), faultDocuments, faultDocuments/8)
+	if r.found, err = r.history.join(t.Context(), t, local.New(2), openRun(t), r.history.splits); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -497,7 +497,7 @@ func (r *faultRuns) match(ctx context.Context, t *testing.T, e *Engine, dir *run
 
 // join runs the earlier flow and says what is wrong with the result.
 func (r *faultRuns) join(ctx context.Context, t *testing.T, e *Engine, dir *rundir.Dir) (wrong string, err error) {
-	found, err := r.earlier.join(ctx, t, e, dir, r.earlier.splits)
+	found, err := r.history.join(ctx, t, e, dir, r.history.splits)
 	if err == nil && found != r.found {
 		return firstDifference(found, r.found), nil
 	}
@@ -539,15 +539,15 @@ func TestFaults(t *testing.T) {
 		{taskFaults[3], splitPoints[3]},
 		{taskFaults[3], splitPoints[7]},
 		{taskFaults[3], matchPoints[1]},
-		{taskFaults[3], earlierPoints[1]},
-		{processFaults[1], earlierPoints[2]},
+		{taskFaults[3], historyPoints[1]},
+		{processFaults[1], historyPoints[2]},
 	}
 	if testing.Short() {
 		tries = []try{{taskFaults[1], splitPoints[1]}, {taskFaults[3], matchPoints[1]}}
 	}
 	if long() {
 		tries = nil
-		all := slices.Concat(splitPoints, earlierPoints, matchPoints)
+		all := slices.Concat(splitPoints, historyPoints, matchPoints)
 		for _, f := range taskFaults {
 			for _, p := range all {
 				tries = append(tries, try{f, p})
@@ -565,7 +565,7 @@ func TestFaults(t *testing.T) {
 			}
 		}
 		for _, f := range lastingFaults {
-			tries = append(tries, try{f, splitPoints[1]}, try{f, splitPoints[7]}, try{f, earlierPoints[1]}, try{f, point{stagePartial, 0, middle}})
+			tries = append(tries, try{f, splitPoints[1]}, try{f, splitPoints[7]}, try{f, historyPoints[1]}, try{f, point{stagePartial, 0, middle}})
 		}
 		for _, f := range moreFaults {
 			tries = append(tries, try(f))
@@ -631,7 +631,7 @@ func TestSoak(t *testing.T) {
 	right := newFaultRuns(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	faults := slices.Concat(taskFaults, processFaults, lastingFaults)
-	points := slices.Concat(splitPoints, splitPoints, earlierPoints, earlierPoints, earlierPoints, matchPoints)
+	points := slices.Concat(splitPoints, splitPoints, historyPoints, historyPoints, historyPoints, matchPoints)
 	for i := range runs {
 		f, p := faults[r.IntN(len(faults))], points[r.IntN(len(points))]
 		if f.strike != nil { // at any time after the point

@@ -43,7 +43,7 @@ type Engine struct {
 	checked check.Checked
 	roster  supervise.Roster
 
-	earlierRows int64 // see the constant
+	historyRows int64 // see the constant
 }
 
 // New returns an engine; zero values stand for the defaults. The error wraps
@@ -54,7 +54,7 @@ func New(o Options) (_ *Engine, err error) {
 	if o.Master, err = cluster.Enter(cmp.Or(o.Master, usual.Master)); err != nil {
 		return nil, err
 	}
-	return &Engine{o: o, earlierRows: earlierRows}, nil
+	return &Engine{o: o, historyRows: historyRows}, nil
 }
 
 var _ engine.Engine = (*Engine)(nil)

@@ -73,10 +73,10 @@ func TestLibraryCommand(t *testing.T) {
 		blows = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL, syscall.SIGKILL}
 	}
 	for _, sig := range blows {
-		if err := os.RemoveAll(filepath.Join(there, rundir.State, engine.EarlierParts)); err != nil { // what an earlier process had joined
+		if err := os.RemoveAll(filepath.Join(there, rundir.State, engine.HistoryParts)); err != nil { // what an earlier process had joined
 			t.Fatal(err)
 		}
-		cmd, said, _ := strike(t, start, there, stageEarlier, signal(sig))
+		cmd, said, _ := strike(t, start, there, stageHistory, signal(sig))
 		switch sig {
 		case syscall.SIGKILL: // it cannot remove its own files; the next run does
 			for began := time.Now(); c.remains("") != ""; time.Sleep(time.Second / 10) {

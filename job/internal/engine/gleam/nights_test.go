@@ -18,10 +18,10 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/internal/engine/local"
+	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/job/internal/nightstest"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
@@ -32,8 +32,8 @@ type joining struct {
 	cluster *Engine
 }
 
-func (e joining) Earlier(ctx context.Context, job *engine.Job, tonight *engine.Tonight, l *library.Library, splits []library.Split, found *earlier.Known) error {
-	return e.cluster.Earlier(ctx, job, tonight, l, splits, found)
+func (e joining) History(ctx context.Context, job *engine.Job, documents *engine.RunDocuments, l *library.Library, splits []library.Split, found *history.Matches) error {
+	return e.cluster.History(ctx, job, documents, l, splits, found)
 }
 
 // Ten nights one after another give on a cluster what one comparison of all

@@ -19,7 +19,7 @@ const (
 	stageSegment = "segment"
 	stagePartial = "partial"
 	stageFinal   = "final"
-	stageEarlier = engine.StageEarlier
+	stageHistory = engine.StageHistory
 	stageCheck   = "check" // before a flow: it passes no rows
 )
 
@@ -38,7 +38,7 @@ var joinSteps = map[string]step{
 	stageSegment: {first: segment},
 	stagePartial: {later: partial},
 	stageFinal:   {later: final},
-	stageEarlier: {first: executing((*worker).earlierTasks)},
+	stageHistory: {first: executing((*worker).historyTasks)},
 }
 
 // stepOf returns the work of the step of that name: of a join, or of one of the

@@ -10,8 +10,8 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
-	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/shuffle"
 	"github.com/neardup/neardup/simhash"
@@ -45,8 +45,8 @@ func (e *Engine) Each(ctx context.Context, job *engine.Job, stage engine.Stage, 
 
 // Earlier has all workers stream row groups of the library, whatever splits
 // they are of.
-func (e *Engine) Earlier(ctx context.Context, job *engine.Job, tonight *engine.Tonight, l *library.Library, splits []library.Split, found *earlier.Known) error {
-	return tonight.Join(ctx, l, splits, e.workers, found, job.Tell)
+func (e *Engine) History(ctx context.Context, job *engine.Job, documents *engine.RunDocuments, l *library.Library, splits []library.Split, found *history.Matches) error {
+	return documents.Join(ctx, l, splits, e.workers, found, job.Tell)
 }
 
 // Match finds the pairs: in memory where the documents fit under the memory

@@ -32,7 +32,7 @@ func TestTableOfItsOwn(t *testing.T) {
 		},
 		Brings: brings,
 		Owns: func(r *mapper.Rule, _ int, a, b *data.View) bool {
-			return !slices.ContainsFunc(mapper.Tables[:own], func(earlier mapper.Table) bool { return earlier.Brings(r, a, b) })
+			return !slices.ContainsFunc(mapper.Tables[:own], func(history mapper.Table) bool { return history.Brings(r, a, b) })
 		},
 	})
 	t.Cleanup(func() { mapper.Tables = mapper.Tables[:own] })
@@ -89,7 +89,7 @@ func TestTableOfItsOwn(t *testing.T) {
 		}
 		found := map[string]bool{}
 		verify := mapper.NewVerifier(rule)
-		index.NewProber(verify.Estimated).Probe(units.Rows(), func(m mapper.EarlierMatch) {
+		index.NewProber(verify.Estimated).Probe(units.Rows(), func(m mapper.HistoryMatch) {
 			if int(m.Unit) < m.Row {
 				found[fmt.Sprint(m.Unit, " ", m.Row)] = true
 			}

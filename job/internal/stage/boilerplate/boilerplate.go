@@ -39,7 +39,7 @@ func Build(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error
 	if err != nil {
 		return err
 	}
-	if rec.Counts["earlier"], err = addEarlier(ctx, r, sample, known); err != nil {
+	if rec.Counts["from_history"], err = addHistory(ctx, r, sample, known); err != nil {
 		return fmt.Errorf("%s: %w", stage.Templates, err)
 	}
 	sites, most := sample.Sites()
@@ -70,17 +70,17 @@ func known(r *stage.Run) (*template.Model, error) {
 	return engine.LibraryTemplates(r.Library)
 }
 
-// addEarlier adds to the sample the pages that earlier nights sampled of sites
+// addHistory adds to the sample the pages that earlier nights sampled of sites
 // whose templates are not known.
-func addEarlier(ctx context.Context, r *stage.Run, sample *template.Learner, known *template.Model) (pages int64, err error) {
+func addHistory(ctx context.Context, r *stage.Run, sample *template.Learner, library *template.Model) (pages int64, err error) {
 	if r.Library == nil {
 		return 0, nil
 	}
 	err = r.Library.Samples(ctx, r.Config.Library.Night, func(row *data.SampleRow) error {
-		if blocks, _ := known.Site(template.Site(row.DocID)); blocks > 0 {
+		if blocks, _ := library.Site(template.Site(row.DocID)); blocks > 0 {
 			return nil
 		}
-		added, err := sample.AddEarlier(row.DocID, row.Page)
+		added, err := sample.AddHistory(row.DocID, row.Page)
 		if added {
 			pages++
 		}
@@ -122,7 +122,7 @@ func Publish(r *stage.Run) error {
 // Learned takes the templates in, and what is to be told of them.
 func Learned(_ context.Context, r *stage.Run, records []rundir.TaskRecord) (err error) {
 	rec := records[0]
-	r.Sum.Boilerplate = &summary.Boilerplate{Sampled: rec.RowsOut, Earlier: rec.Counts["earlier"], Sites: rec.Counts["sites"], Largest: rec.Counts["largest"], Learned: rec.Counts["learned"], Known: rec.Counts["known"]}
+	r.Sum.Boilerplate = &summary.Boilerplate{Sampled: rec.RowsOut, FromHistory: rec.Counts["from_history"], Sites: rec.Counts["sites"], Largest: rec.Counts["largest"], Learned: rec.Counts["learned"], Known: rec.Counts["known"]}
 	r.Job.Templates, err = engine.TemplatesOf(r.Dir.Path(), r.Config.Features)
 	return err
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/job/internal/state/decision"
 	"github.com/neardup/neardup/job/internal/state/pairs"
 	"github.com/neardup/neardup/job/internal/state/views"
@@ -122,11 +122,11 @@ func known(value float64) bool { return !math.IsNaN(value) }
 
 // inherited is the document of an earlier night that stays for that of index i;
 // nil without one.
-func (d *decider) inherited(i uint32) *earlier.Match {
-	if c := d.run.Config; d.earlier == nil || c.Output.Earlier != config.EarlierDrop && c.Clusters.Keep != config.KeepEarliest {
+func (d *decider) inherited(i uint32) *history.Match {
+	if c := d.run.Config; d.history == nil || c.Output.History != config.HistoryDrop && c.Clusters.Keep != config.KeepEarliest {
 		return nil
 	}
-	if e := d.earlier[d.number(i)]; e != nil {
+	if e := d.history[d.number(i)]; e != nil {
 		return e.Kept
 	}
 	return nil
@@ -240,7 +240,7 @@ func (d *decider) remove(i uint32, out *decision.Decision) {
 		return
 	}
 	if k == noDocument {
-		out.Removal = decision.Earlier
+		out.Removal = decision.InHistory
 		return
 	}
 	out.Removal, out.Kept.Doc = decision.Copy, d.number(k)

@@ -45,7 +45,7 @@ func Cluster(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err err
 	rec.RowsIn, rec.RowsOut = int64(documents.Len()), int64(documents.Len())
 	d := &decider{run: r, documents: documents, rec: rec}
 	if r.Library != nil {
-		if d.earlier, err = readEarlier(r, documents.Parts()); err != nil {
+		if d.history, err = readHistory(r, documents.Parts()); err != nil {
 			return err
 		}
 	}
@@ -73,7 +73,7 @@ type decider struct {
 	run       *stage.Run
 	rec       *rundir.TaskRecord
 	documents *engine.Documents
-	earlier   earlierDocuments // nil without a library
+	history   historyDocuments // nil without a library
 	counts    stage.Counts
 	resolved  []pairs.Pair // in order
 
@@ -221,7 +221,7 @@ func (d *decider) gather(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for doc := range d.earlier {
+	for doc := range d.history {
 		d.matched.Add(doc)
 	}
 	d.matched.Seal()

@@ -5,7 +5,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/neardup/neardup/job/internal/earlier"
+	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/reducer"
 )
@@ -45,7 +45,7 @@ func (d *decider) cluster(ctx context.Context) error {
 
 // abroad is a cluster of documents that go for one of an earlier night.
 type abroad struct {
-	kept  *earlier.Match
+	kept  *history.Match
 	size  uint32
 	first uint32 // index of the first of them
 }

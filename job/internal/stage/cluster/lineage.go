@@ -4,21 +4,21 @@ import (
 	"context"
 	"slices"
 
-	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/state/lineage"
 )
 
-// earlierDocuments are this run's documents that an earlier night has, or what is
+// historyDocuments are this run's documents that an earlier night has, or what is
 // the same, by number.
-type earlierDocuments map[uint64]*engine.EarlierDocument
+type historyDocuments map[uint64]*engine.HistoryDocument
 
-// readEarlier reads them.
-func readEarlier(r *stage.Run, splits int) (earlierDocuments, error) {
-	all := earlierDocuments{}
+// readHistory reads them.
+func readHistory(r *stage.Run, splits int) (historyDocuments, error) {
+	all := historyDocuments{}
 	for task := range splits {
-		docs, err := engine.ReadEarlier(r.Dir, task)
+		docs, err := engine.ReadHistory(r.Dir, task)
 		if err != nil {
 			return nil, err
 		}
@@ -32,7 +32,7 @@ func readEarlier(r *stage.Run, splits int) (earlierDocuments, error) {
 }
 
 // match is the document's best match in an earlier night, nil without one.
-func (e earlierDocuments) match(doc uint64) *earlier.Match {
+func (e historyDocuments) match(doc uint64) *history.Match {
 	if d := e[doc]; d != nil {
 		return d.Match
 	}
@@ -42,14 +42,14 @@ func (e earlierDocuments) match(doc uint64) *earlier.Match {
 // descend gives this run's components the ids that they have through all nights.
 // Those that continue the same earlier one become one: the labels returned say so.
 func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error) {
-	if d.earlier == nil {
+	if d.history == nil {
 		return labels, nil
 	}
 	sizes := make(map[uint32]int)
 	continued := make(map[uint32][]string)
 	for i, l := range labels {
 		sizes[l]++
-		if e := d.earlier[d.number(uint32(i))]; e != nil {
+		if e := d.history[d.number(uint32(i))]; e != nil {
 			continued[l] = append(continued[l], e.Clusters...)
 		}
 	}
@@ -68,15 +68,15 @@ func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error
 	if err := d.run.FillIDs(ctx, founders); err != nil {
 		return nil, err
 	}
-	clusters := make([]earlier.Descent, len(of))
+	clusters := make([]history.Descent, len(of))
 	for i, l := range of {
 		slices.Sort(continued[l])
-		clusters[i] = earlier.Descent{
-			Founded: earlier.FoundedCluster(d.run.Config.Library.Night, []byte(founders[d.number(l)])),
-			Earlier: slices.Compact(continued[l]),
+		clusters[i] = history.Descent{
+			Founded:   history.FoundedCluster(d.run.Config.Library.Night, []byte(founders[d.number(l)])),
+			Continues: slices.Compact(continued[l]),
 		}
 	}
-	ids, merges := earlier.Descend(clusters)
+	ids, merges := history.Descend(clusters)
 	d.counts.Merges = merges
 	d.lineage = make(map[uint32]through, len(ids))
 	first := map[string]uint32{} // label by id

@@ -28,23 +28,23 @@ func (d *decider) indices(task int) (first, last uint32) {
 
 // write writes the decisions of each split.
 func (d *decider) write(ctx context.Context) error {
-	var inEarlier, inAll atomic.Int64 // documents with a match
+	var inHistory, inAll atomic.Int64 // documents with a match
 	err := d.run.EachSplit(ctx, func(task int) error {
 		out := decision.Create(d.run.Dir.Path(rundir.StatePart(engine.DecisionFolder, task)), d.documents.First(task))
 		others, err := d.others(task)
 		if err != nil {
 			return err
 		}
-		earlier, matched := 0, 0
+		part, matched := 0, 0
 		for i, end := d.indices(task); i < end; i++ {
 			for ; len(others) > 0 && others[0].Doc < d.number(i); others = others[1:] {
 				out.Add(&others[0])
 			}
 			decided := d.decision(i)
-			if decided.Earlier {
-				earlier++
+			if decided.InHistory {
+				part++
 			}
-			if decided.Earlier || decided.Match != decision.None {
+			if decided.InHistory || decided.Match != decision.None {
 				matched++
 			}
 			out.Add(&decided)
@@ -52,14 +52,14 @@ func (d *decider) write(ctx context.Context) error {
 		for i := range others {
 			out.Add(&others[i])
 		}
-		inEarlier.Add(int64(earlier))
+		inHistory.Add(int64(part))
 		inAll.Add(int64(matched))
 		return out.Commit()
 	})
 	if err != nil {
 		return err
 	}
-	d.counts.Earlier, d.counts.Matched = inEarlier.Load(), inAll.Load()
+	d.counts.InHistory, d.counts.Matched = inHistory.Load(), inAll.Load()
 	d.rec.Outputs = d.run.StateParts(engine.DecisionFolder)
 	if d.run.Library != nil {
 		if err := lineage.Write(d.run.Dir.Path(rundir.State, lineage.File), d.lineages()); err != nil {
@@ -139,8 +139,8 @@ func undecided(doc uint64) decision.Decision {
 func (d *decider) decision(i uint32) decision.Decision {
 	out := undecided(d.number(i))
 	m, e, ok := d.match(i)
-	if previous := d.earlier.match(d.number(i)); previous != nil && (!ok || !m.Same || previous.Distance <= int(m.Distance)) {
-		out.Earlier = true
+	if inHistory := d.history.match(d.number(i)); inHistory != nil && (!ok || !m.Same || inHistory.Distance <= int(m.Distance)) {
+		out.InHistory = true
 	} else if ok {
 		out.Match, out.Distance, out.Evidence, out.Overlap = d.number(m.Doc), m.Distance, e.Evidence, e.overlap
 	}

@@ -13,15 +13,15 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
-	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
 )
 
 // night is the night at hand, in memory.
 type night struct {
-	*engine.Tonight
+	*engine.RunDocuments
 	docs  []uint64   // by row: the document's number
 	kinds []driftKey // by row
 }
@@ -30,7 +30,7 @@ type night struct {
 func readNight(ctx context.Context, r *stage.Run) (_ *night, err error) {
 	n := &night{}
 	sites := map[driftKey]driftKey{}
-	n.Tonight, err = engine.ReadTonight(ctx, r.Config, r.Dir, len(r.Job.Splits), r.Workers, func(doc uint64, row *data.LibraryRow) {
+	n.RunDocuments, err = engine.ReadRunDocuments(ctx, r.Config, r.Dir, len(r.Job.Splits), r.Workers, func(doc uint64, row *data.LibraryRow) {
 		n.docs = append(n.docs, doc)
 		kind := driftKey{string(row.Site), row.Language}
 		if known, ok := sites[kind]; ok { // one copy of each site's name
@@ -66,9 +66,9 @@ func Compare(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err err
 	if err != nil {
 		return fmt.Errorf("%s: %w", stage.History, err)
 	}
-	earliest := n.NewKnown(m)
+	earliest := n.NewMatches(m)
 	r.Job.Advance = r.Job.Pass.Begin(documents, "documents")
-	if err := r.Engine.Earlier(ctx, r.Job, n.Tonight, r.Library, splits, earliest); err != nil {
+	if err := r.Engine.History(ctx, r.Job, n.RunDocuments, r.Library, splits, earliest); err != nil {
 		return err
 	}
 	if came := earliest.Documents(); came != documents {
@@ -80,7 +80,7 @@ func Compare(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err err
 	if err != nil {
 		return err
 	}
-	drift, err := writeEarlier(r, n, earliest, today, rec)
+	drift, err := writeHistory(r, n, earliest, today, rec)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func Compare(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err err
 }
 
 // currentClusters gives what the clusters of all matches are today.
-func currentClusters(ctx context.Context, r *stage.Run, earliest *earlier.Known) (map[string]string, error) {
+func currentClusters(ctx context.Context, r *stage.Run, earliest *history.Matches) (map[string]string, error) {
 	var ids []string
 	seen := map[string]bool{}
 	for u := range uint32(earliest.Units()) {
@@ -112,9 +112,9 @@ func currentClusters(ctx context.Context, r *stage.Run, earliest *earlier.Known)
 	return r.Library.Current(ctx, r.Config.Library.Night, ids)
 }
 
-// writeEarlier writes what the library says of this run's documents, and counts
+// writeHistory writes what the library says of this run's documents, and counts
 // them by site and language.
-func writeEarlier(r *stage.Run, n *night, earliest *earlier.Known, today map[string]string, rec *rundir.TaskRecord) (map[driftKey]*data.DriftRow, error) {
+func writeHistory(r *stage.Run, n *night, earliest *history.Matches, today map[string]string, rec *rundir.TaskRecord) (map[driftKey]*data.DriftRow, error) {
 	documents, err := r.Documents()
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func writeEarlier(r *stage.Run, n *night, earliest *earlier.Known, today map[str
 	current := make([][]string, earliest.Units())
 	row := 0
 	for task := range documents.Parts() {
-		var known []engine.EarlierDocument
+		var known []engine.HistoryDocument
 		for end := documents.First(task + 1); row < len(n.docs) && n.docs[row] < end; row++ {
 			d := n.known(row, earliest, today, current)
 			n.count(drift, row, &d, r.Config.Library.Night)
@@ -131,7 +131,7 @@ func writeEarlier(r *stage.Run, n *night, earliest *earlier.Known, today map[str
 				known = append(known, d)
 			}
 		}
-		name, err := engine.WriteEarlier(r.Job, task, known)
+		name, err := engine.WriteHistory(r.Job, task, known)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", stage.History, err)
 		}
@@ -142,12 +142,12 @@ func writeEarlier(r *stage.Run, n *night, earliest *earlier.Known, today map[str
 
 // known is what the library says of a row's document; current holds, by unit,
 // what its clusters are today, once that was asked for.
-func (n *night) known(row int, earliest *earlier.Known, today map[string]string, current [][]string) engine.EarlierDocument {
-	d := engine.EarlierDocument{Doc: n.docs[row], FirstSeen: earliest.FirstSeen(row)}
+func (n *night) known(row int, earliest *history.Matches, today map[string]string, current [][]string) engine.HistoryDocument {
+	d := engine.HistoryDocument{Doc: n.docs[row], FirstSeen: earliest.FirstSeen(row)}
 	u := n.Units[row]
 	if u == engine.NoUnit {
 		if night := earliest.Unchanged(row); night != "" {
-			d.Kept = &earlier.Match{Night: night, ID: string(n.IDs.At(row)), FirstSeen: d.FirstSeen, Reason: engine.Unchanged}
+			d.Kept = &history.Match{Night: night, ID: string(n.IDs.At(row)), FirstSeen: d.FirstSeen, Reason: engine.Unchanged}
 		}
 		d.First, d.Last, d.Nights = earliest.Span(earliest.Plain(row))
 		return d
@@ -174,7 +174,7 @@ func (n *night) known(row int, earliest *earlier.Known, today map[string]string,
 }
 
 // count counts a row's document by site and language.
-func (n *night) count(drift map[driftKey]*data.DriftRow, row int, d *engine.EarlierDocument, night string) {
+func (n *night) count(drift map[driftKey]*data.DriftRow, row int, d *engine.HistoryDocument, night string) {
 	known := drift[n.kinds[row]]
 	if known == nil {
 		known = &data.DriftRow{Night: night, Site: []byte(n.kinds[row].site), Language: n.kinds[row].language}
@@ -214,7 +214,7 @@ func writeTable[R any](r *stage.Run, folder string, table *data.Table[R], rows [
 // than on the night before.
 const growing = 100
 
-func writeGrowth(ctx context.Context, r *stage.Run, n *night, earliest *earlier.Known) error {
+func writeGrowth(ctx context.Context, r *stage.Run, n *night, earliest *history.Matches) error {
 	documents, err := r.Documents()
 	if err != nil {
 		return err
@@ -238,7 +238,7 @@ func writeGrowth(ctx context.Context, r *stage.Run, n *night, earliest *earlier.
 		part := documents.Part(doc)
 		hot = append(hot, &data.GrowthRow{
 			Night: r.Config.Library.Night, Hi: v.Hi, Lo: v.Lo,
-			Documents: now, Before: last, Earlier: exact, Example: bytes.Clone(n.IDs.At(first[u])), Row: data.RowNumber(part, doc-documents.First(part)),
+			Documents: now, Before: last, History: exact, Example: bytes.Clone(n.IDs.At(first[u])), Row: data.RowNumber(part, doc-documents.First(part)),
 		})
 	}
 	slices.SortFunc(hot, func(a, b *data.GrowthRow) int {

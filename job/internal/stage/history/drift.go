@@ -35,7 +35,7 @@ func readDrift(ctx context.Context, r *stage.Run, l *summary.Library) error {
 	return parquet.ReadTable(ctx, r.Dir.Path(rundir.Growth, part), &data.Growth, func(row *data.GrowthRow) error {
 		if len(l.Growing) < summarySites {
 			print := simhash.Fingerprint{Hi: row.Hi, Lo: row.Lo}.Hex(r.Config.Features.Bits)
-			l.Growing = append(l.Growing, summary.Growth{Fingerprint: print, Documents: row.Documents, Before: row.Before, Earlier: row.Earlier, Example: string(row.Example)})
+			l.Growing = append(l.Growing, summary.Growth{Fingerprint: print, Documents: row.Documents, Before: row.Before, History: row.History, Example: string(row.Example)})
 		}
 		return nil
 	})

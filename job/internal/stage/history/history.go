@@ -145,5 +145,5 @@ func Done(ctx context.Context, r *stage.Run, records []rundir.TaskRecord) error 
 		Nights: int(rec.Counts["nights"]), Documents: rec.Counts["documents"],
 		New: rec.Counts["new"], Repeated: rec.Counts["repeated"], Returned: rec.Counts["returned"],
 	}
-	return errors.Join(readDrift(ctx, r, s.Library), os.RemoveAll(r.Dir.Path(rundir.State, engine.EarlierParts)))
+	return errors.Join(readDrift(ctx, r, s.Library), os.RemoveAll(r.Dir.Path(rundir.State, engine.HistoryParts)))
 }

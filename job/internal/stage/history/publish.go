@@ -42,7 +42,7 @@ func Publish(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err err
 // Published counts what came into the library.
 func Published(_ context.Context, r *stage.Run, records []rundir.TaskRecord) error {
 	l, counts := r.Sum.Library, r.Counts
-	l.Matched, l.Continued, l.Merges, l.Left = counts.Earlier, counts.Continued, int64(len(counts.Merges)), r.Sum.Skipped[data.ReasonDeleted]
+	l.Matched, l.Continued, l.Merges, l.Left = counts.InHistory, counts.Continued, int64(len(counts.Merges)), r.Sum.Skipped[data.ReasonDeleted]
 	l.Added, l.Replaced = records[0].RowsOut, records[0].Counts["replaced"] > 0
 	return nil
 }
@@ -65,7 +65,7 @@ func libraryRows(ctx context.Context, r *stage.Run, yield func(*data.LibraryRow)
 var nightColumns = []string{"doc_id", "fingerprint", "length_class", "length", "sketch", "letters", "language", "date"}
 
 func librarySplit(ctx context.Context, r *stage.Run, task int, first uint64, yield func(*data.LibraryRow) error) (rows uint64, err error) {
-	known, err := engine.ReadEarlier(r.Dir, task)
+	known, err := engine.ReadHistory(r.Dir, task)
 	if err != nil {
 		return 0, err
 	}

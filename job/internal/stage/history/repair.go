@@ -138,11 +138,11 @@ func (r *repair) firstSeen(ctx context.Context, n library.Night) (map[xxh3.Uint1
 	}
 	err = r.library.SeenBefore(ctx, n, func(file string) bool { return slices.Contains(r.lost, file) },
 		func(o library.Night, seen func(id []byte, first string)) error {
-			earlier, err := r.firstSeen(ctx, o)
+			firstSeen, err := r.firstSeen(ctx, o)
 			if err != nil {
 				return err
 			}
-			return r.runs[r.key(o)].ids(ctx, func(id []byte) { seen(id, earlier[xxh3.Hash128(id)]) })
+			return r.runs[r.key(o)].ids(ctx, func(id []byte) { seen(id, firstSeen[xxh3.Hash128(id)]) })
 		},
 		func(id []byte, night string) {
 			if hash := xxh3.Hash128(id); night < first[hash] {

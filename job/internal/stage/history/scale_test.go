@@ -110,9 +110,9 @@ func TestLibraryScale(t *testing.T) {
 		return
 	}
 
-	tonight := 1_000_000
+	current := 1_000_000
 	if v := os.Getenv("NEARDUP_LIBRARY_TONIGHT"); v != "" {
-		if tonight, err = strconv.Atoi(v); err != nil {
+		if current, err = strconv.Atoi(v); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -126,7 +126,7 @@ func TestLibraryScale(t *testing.T) {
 	// Six of ten are new, three come again as they were, one is a copy with up
 	// to three bits changed.
 	rng := rand.New(rand.NewPCG(1, 2))
-	rows := make([]data.LibraryRow, tonight)
+	rows := make([]data.LibraryRow, current)
 	ids := map[uint64]bool{}
 	for i := range rows {
 		kind := rng.IntN(10)
@@ -160,7 +160,7 @@ func TestLibraryScale(t *testing.T) {
 	}
 	took, worked := time.Since(began), machine.ProcessorTime()-cpu
 	t.Logf("%d of tonight's against %d of the library: %.1f s by the clock, %.1f s of CPU, %.2f M documents of the library a second of CPU; peak memory %s; %v",
-		tonight, scale, took.Seconds(), worked.Seconds(), float64(scale)/worked.Seconds()/1e6, show.Bytes(machine.PeakMemory()), rec.Counts)
+		current, scale, took.Seconds(), worked.Seconds(), float64(scale)/worked.Seconds()/1e6, show.Bytes(machine.PeakMemory()), rec.Counts)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/zeebo/xxh3"
 
-	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/state"
@@ -129,7 +129,7 @@ func Done(ctx context.Context, r *stage.Run, _ []rundir.TaskRecord) error {
 		if c.ID == "" {
 			size.ID, size.Example = ids[c.Representative], ids[c.Representative]
 			if r.Library != nil {
-				size.ID = earlier.FoundedCluster(r.Config.Library.Night, []byte(size.ID))
+				size.ID = history.FoundedCluster(r.Config.Library.Night, []byte(size.ID))
 			}
 		}
 		r.Sum.Largest = append(r.Sum.Largest, size)

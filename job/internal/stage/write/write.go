@@ -33,7 +33,7 @@ func Done(ctx context.Context, r *stage.Run, records []rundir.TaskRecord) error 
 		}
 	}
 	if s.Library != nil {
-		s.Library.Dropped = rows[engine.CountEarlier]
+		s.Library.Dropped = rows[engine.CountInHistory]
 	}
 	if r.Job.Cleans() && s.Kept+s.Dropped != s.Documents {
 		return fmt.Errorf("%s: %w: %d documents, %d kept, %d dropped", engine.Write.Name, rundir.ErrNotConserved, s.Documents, s.Kept, s.Dropped)

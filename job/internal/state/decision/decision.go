@@ -21,11 +21,11 @@ const None = uint64(1)<<(8*state.NumberBytes) - 1
 type Decision struct {
 	Doc uint64 // its number
 
-	Match    uint64 // the most similar other document; None without one in the run
-	Distance uint8
-	Evidence data.Evidence
-	Overlap  data.Overlap
-	Earlier  bool // its best match is in an earlier night
+	Match     uint64 // the most similar other document; None without one in the run
+	Distance  uint8
+	Evidence  data.Evidence
+	Overlap   data.Overlap
+	InHistory bool // its best match is in an earlier night
 
 	Listed         bool   // it has a cluster
 	Cluster        uint64 // the document of its cluster that stays; None without a cluster, and if an earlier night has that one
@@ -47,12 +47,12 @@ const (
 	Stays       Removal = iota
 	Copy                // another is the same
 	Contained           // nearly all of it is in another document
-	Earlier             // an earlier night keeps what is the same
+	InHistory           // an earlier night keeps what is the same
 	DuplicateID         // its id appeared earlier
 	Deleted             // the library was told to forget its id
 )
 
-var removals = [...]string{Stays: "", Copy: "copy", Contained: "contained", Earlier: "earlier", DuplicateID: data.ReasonDuplicateID, Deleted: data.ReasonDeleted}
+var removals = [...]string{Stays: "", Copy: "copy", Contained: "contained", InHistory: "history", DuplicateID: data.ReasonDuplicateID, Deleted: data.ReasonDeleted}
 
 // String is the removal as the table of the removed documents has it.
 func (r Removal) String() string { return removals[min(int(r), len(removals)-1)] }
@@ -98,7 +98,7 @@ func (w *Writer) Add(d *Decision) {
 	b = state.AppendFinding(b, d.Kept.Distance, d.Kept.Evidence, d.Kept.Overlap)
 	b = binary.LittleEndian.AppendUint32(b, d.Size)
 	flags := byte(0)
-	if d.Earlier {
+	if d.InHistory {
 		flags |= 1
 	}
 	if d.Representative {
@@ -142,7 +142,7 @@ func (s *Split) At(i int, d *Decision) {
 	d.Kept.Distance, d.Kept.Evidence, d.Kept.Overlap = state.Finding(b[state.FindingBytes:])
 	b = b[2*state.FindingBytes:]
 	d.Size = binary.LittleEndian.Uint32(b)
-	d.Earlier, d.Representative, d.Listed = b[4]&1 != 0, b[4]&2 != 0, b[4]&4 != 0
+	d.InHistory, d.Representative, d.Listed = b[4]&1 != 0, b[4]&2 != 0, b[4]&4 != 0
 	d.Removal = Removal(b[5])
 }
 

@@ -23,7 +23,7 @@ func TestRoundTrip(t *testing.T) {
 			return decision.Decision{
 				Doc: number.Draw(t, "doc"), Match: number.Draw(t, "match"), Distance: rapid.Byte().Draw(t, "h"),
 				Evidence: data.Evidence{Reason: data.Reason(rapid.Byte().Draw(t, "reason")), Figure: rapid.Uint16().Draw(t, "figure")},
-				Overlap:  data.Overlap{Jaccard: rapid.Float32().Draw(t, "jaccard"), Containment: rapid.Float32().Draw(t, "containment")}, Earlier: rapid.Bool().Draw(t, "earlier"),
+				Overlap:  data.Overlap{Jaccard: rapid.Float32().Draw(t, "jaccard"), Containment: rapid.Float32().Draw(t, "containment")}, InHistory: rapid.Bool().Draw(t, "in history"),
 				Cluster: number.Draw(t, "cluster"), Size: rapid.Uint32().Draw(t, "size"), Component: number.Draw(t, "component"), Versions: number.Draw(t, "versions"), Group: number.Draw(t, "group"), Listed: rapid.Bool().Draw(t, "listed"), Representative: rapid.Bool().Draw(t, "is_representative"),
 				Removal: decision.Removal(rapid.Byte().Draw(t, "removal")),
 				Kept: decision.Kept{

@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/earlier"
+	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state/identical"
 	"github.com/neardup/neardup/job/internal/state/idtable"
@@ -19,18 +19,18 @@ import (
 	"github.com/neardup/neardup/simhash/template"
 )
 
-// StageEarlier is the stage's name in task records and progress.
-const StageEarlier = "history"
+// StageHistory is the stage's name in task records and progress.
+const StageHistory = "history"
 
-// EarlierParts is a folder within the run directory's state in which an engine
+// HistoryParts is a folder within the run directory's state in which an engine
 // keeps what it found in splits of the library that it has finished. It is of no
 // use, and to be removed, once the stage is done.
-const EarlierParts = "earlier.parts"
+const HistoryParts = "history.parts"
 
-// Tonight is this run's documents as the join with earlier nights takes them: which
+// RunDocuments is this run's documents as the join with earlier nights takes them: which
 // units there are depends on these documents alone. It never changes, and
 // is safe for concurrent use.
-type Tonight struct {
+type RunDocuments struct {
 	IDs   idtable.Table
 	Units []uint32 // by row; NoUnit for documents that are not matched
 	Views *mapper.Units
@@ -57,15 +57,15 @@ type plainLook struct {
 // NoUnit is the unit of a document that is not matched.
 const NoUnit = ^uint32(0)
 
-// ReadTonight reads the night's documents of a run of so many splits. The first
+// ReadRunDocuments reads the night's documents of a run of so many splits. The first
 // Join indexes those that are matched, on so many goroutines. each is called for
 // every row; it may be nil, and keeps nothing of it.
-func ReadTonight(ctx context.Context, cfg config.Config, dir *rundir.Dir, splits, workers int, each func(doc uint64, row *data.LibraryRow)) (*Tonight, error) {
+func ReadRunDocuments(ctx context.Context, cfg config.Config, dir *rundir.Dir, splits, workers int, each func(doc uint64, row *data.LibraryRow)) (*RunDocuments, error) {
 	rule, err := RuleOf(dir.Path(), cfg.Match)
 	if err != nil {
 		return nil, err
 	}
-	n := newTonight(cfg, rule)
+	n := newRunDocuments(cfg, rule)
 	columns := n.columns("doc_id")
 	if each != nil {
 		columns = append(columns, "language")
@@ -88,10 +88,10 @@ func ReadTonight(ctx context.Context, cfg config.Config, dir *rundir.Dir, splits
 	return n, nil
 }
 
-// NewTonight makes a night of rows that no run has fingerprinted, each of another
+// NewRunDocuments makes a night of rows that no run has fingerprinted, each of another
 // id; their order is the night's. The night's name is in the settings.
-func NewTonight(cfg config.Config, workers int, rows []data.LibraryRow) *Tonight {
-	n := newTonight(cfg, Rule(cfg.Match))
+func NewRunDocuments(cfg config.Config, workers int, rows []data.LibraryRow) *RunDocuments {
+	n := newRunDocuments(cfg, Rule(cfg.Match))
 	for i := range rows {
 		n.add(&rows[i])
 	}
@@ -99,12 +99,12 @@ func NewTonight(cfg config.Config, workers int, rows []data.LibraryRow) *Tonight
 	return n
 }
 
-func newTonight(cfg config.Config, rule mapper.Rule) *Tonight {
-	return &Tonight{match: cfg.Match, Views: mapper.NewUnits(cfg.Match.Verified()), plain: map[int]plainLook{}, rule: rule, bits: cfg.Features.Bits, night: cfg.Library.Night, hot: maxHot}
+func newRunDocuments(cfg config.Config, rule mapper.Rule) *RunDocuments {
+	return &RunDocuments{match: cfg.Match, Views: mapper.NewUnits(cfg.Match.Verified()), plain: map[int]plainLook{}, rule: rule, bits: cfg.Features.Bits, night: cfg.Library.Night, hot: maxHot}
 }
 
 // add takes the night's next document.
-func (n *Tonight) add(row *data.LibraryRow) {
+func (n *RunDocuments) add(row *data.LibraryRow) {
 	n.IDs.Add(row.DocID)
 	unit := NoUnit
 	if v, ok := n.view(row); ok {
@@ -122,22 +122,22 @@ const pairsAtOnce = 4096
 // Pairs visits the units of the night in their order, each with the units before
 // it that are the same, in no particular order, and whether that is reason enough
 // for a document to go. What visit gets is valid during the call.
-func (n *Tonight) Pairs(ctx context.Context, visit func(unit uint32, same []Same)) error {
+func (n *RunDocuments) Pairs(ctx context.Context, visit func(unit uint32, same []Same)) error {
 	index, err := n.index()
 	if err != nil {
 		return err
 	}
-	prober, all := index.NewProber(judge(n.rule)), n.Views.Rows()
+	prober, all := index.NewProber(estimator(n.rule)), n.Views.Rows()
 	found := make([][]Same, pairsAtOnce)
 	for first := 0; first < all.N && ctx.Err() == nil; first += pairsAtOnce {
 		last := min(first+pairsAtOnce, all.N)
-		part := &mapper.EarlierRows{
+		part := &mapper.HistoryRows{
 			N: last - first, Hi: all.Hi[first:last], Lo: all.Lo[first:last], Normal: all.Normal[first:last],
 			Sketch:  func(i int) []byte { return all.Sketch(first + i) },
 			Letters: func(i int) []byte { return all.Letters(first + i) },
 			View:    func(i int, v *data.View) { all.View(first+i, v) },
 		}
-		prober.Probe(part, func(met mapper.EarlierMatch) {
+		prober.Probe(part, func(met mapper.HistoryMatch) {
 			if int(met.Unit) < first+met.Row {
 				found[met.Row] = append(found[met.Row], Same{met.Unit, Proves(&n.match, met.Evidence)})
 			}
@@ -158,7 +158,7 @@ type Same struct {
 
 // indexOn has the first Join index the documents that are matched, on so many
 // goroutines.
-func (n *Tonight) indexOn(workers int) {
+func (n *RunDocuments) indexOn(workers int) {
 	n.index = sync.OnceValues(func() (*mapper.Index, error) {
 		return mapper.NewIndex(n.Views, n.rule, n.bits, workers)
 	})
@@ -202,7 +202,7 @@ func EachFingerprinted(ctx context.Context, dir *rundir.Dir, task int, columns [
 }
 
 // columns are those that the join reads, with more.
-func (n *Tonight) columns(more ...string) []string {
+func (n *RunDocuments) columns(more ...string) []string {
 	columns := append([]string{"fingerprint", "length_class", "length"}, more...)
 	if n.rule.Estimates() {
 		columns = append(columns, "sketch", "letters")
@@ -212,7 +212,7 @@ func (n *Tonight) columns(more ...string) []string {
 
 // view is what a verdict looks at of a document; ok is false for one that is
 // not matched. Its letters are the row's.
-func (n *Tonight) view(row *data.LibraryRow) (v data.View, ok bool) {
+func (n *RunDocuments) view(row *data.LibraryRow) (v data.View, ok bool) {
 	v.Hi, v.Lo, v.Normal = row.Hi, row.Lo, row.LengthClass == simhash.LengthNormal
 	if !n.rule.Verified {
 		return v, v.Normal
@@ -223,29 +223,29 @@ func (n *Tonight) view(row *data.LibraryRow) (v data.View, ok bool) {
 }
 
 // Before says which documents of a library are of earlier nights.
-func (n *Tonight) Before() library.StreamOptions { return library.StreamOptions{Before: n.night} }
+func (n *RunDocuments) Before() library.StreamOptions { return library.StreamOptions{Before: n.night} }
 
-// NewKnown returns what gathers for the night what a library knows of it.
-func (n *Tonight) NewKnown(m *library.Manifest) *earlier.Known {
+// NewMatches returns what gathers for the night what a library knows of it.
+func (n *RunDocuments) NewMatches(m *library.Manifest) *history.Matches {
 	var before []string
 	for _, have := range m.Nights {
 		if have.Name < n.night {
 			before = append(before, have.Name)
 		}
 	}
-	return earlier.New(n.IDs.Len(), n.Views.Len(), before...)
+	return history.New(n.IDs.Len(), n.Views.Len(), before...)
 }
 
 // Join streams the documents of earlier nights in the splits past this run's, on
 // workers goroutines, each of which holds a batch of rows, and adds the matches
 // to found. advance is told of the documents as they pass, concurrently.
-func (n *Tonight) Join(ctx context.Context, l *library.Library, splits []library.Split, workers int, found *earlier.Known, advance func(documents int64)) error {
+func (n *RunDocuments) Join(ctx context.Context, l *library.Library, splits []library.Split, workers int, found *history.Matches, advance func(documents int64)) error {
 	if len(splits) == 0 {
 		return nil
 	}
 	index, err := n.index()
 	if err != nil {
-		return fmt.Errorf("%s: %w", StageEarlier, err)
+		return fmt.Errorf("%s: %w", StageHistory, err)
 	}
 	joiners := make([]*joiner, workers)
 	o := n.Before()
@@ -253,7 +253,7 @@ func (n *Tonight) Join(ctx context.Context, l *library.Library, splits []library
 	err = l.Stream(ctx, o, func(worker int, b *library.Batch) error {
 		j := joiners[worker]
 		if j == nil {
-			j = &joiner{night: n, index: index, prober: index.NewProber(judge(n.rule))}
+			j = &joiner{night: n, index: index, prober: index.NewProber(estimator(n.rule))}
 			joiners[worker] = j
 		}
 		j.join(b, found)
@@ -262,7 +262,7 @@ func (n *Tonight) Join(ctx context.Context, l *library.Library, splits []library
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", StageEarlier, err)
+		return fmt.Errorf("%s: %w", StageHistory, err)
 	}
 	joiners = slices.DeleteFunc(joiners, func(j *joiner) bool { return j == nil })
 	err = Parallel(ctx, len(joiners), workers, func(ctx context.Context, i int) error {
@@ -270,24 +270,24 @@ func (n *Tonight) Join(ctx context.Context, l *library.Library, splits []library
 		return ctx.Err()
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", StageEarlier, err)
+		return fmt.Errorf("%s: %w", StageHistory, err)
 	}
 	return nil
 }
 
 // joiner joins batches of a library with this run's documents, one after the other.
 type joiner struct {
-	night   *Tonight
+	night   *RunDocuments
 	index   *mapper.Index
 	prober  *mapper.Prober
-	columns mapper.EarlierRows
+	columns mapper.HistoryRows
 
-	hot      *mapper.Units  // the different documents that share a hot key; nil: none yet
-	gathered *earlier.Known // those that look like each of them
+	hot      *mapper.Units    // the different documents that share a hot key; nil: none yet
+	gathered *history.Matches // those that look like each of them
 	view     data.View
 }
 
-func (j *joiner) join(b *library.Batch, found *earlier.Known) {
+func (j *joiner) join(b *library.Batch, found *history.Matches) {
 	rows := j.rows(b)
 	for i := range b.Rows {
 		was := &b.Rows[i]
@@ -301,8 +301,8 @@ func (j *joiner) join(b *library.Batch, found *earlier.Known) {
 		}
 		found.Seen(row, was.FirstSeen, unchanged)
 	}
-	j.prober.Probe(rows, func(met mapper.EarlierMatch) {
-		row := earlierRow(b, met.Row)
+	j.prober.Probe(rows, func(met mapper.HistoryMatch) {
+		row := historyRow(b, met.Row)
 		row.Distance, row.Kept = met.Distance, row.Kept && Proves(&j.night.match, met.Evidence)
 		row.Similarity, row.Reason = told(met.Evidence)
 		found.Add(met.Unit, &row)
@@ -313,19 +313,19 @@ func plain(row *data.LibraryRow) plainLook {
 	return plainLook{row.Hi, row.Lo, row.LengthClass, row.Length}
 }
 
-func earlierRow(b *library.Batch, i int) earlier.Row {
+func historyRow(b *library.Batch, i int) history.Row {
 	row := &b.Rows[i]
-	return earlier.Row{Night: b.Night, ID: row.DocID, FirstSeen: row.FirstSeen, Cluster: row.Cluster, Kept: row.Kept}
+	return history.Row{Night: b.Night, ID: row.DocID, FirstSeen: row.FirstSeen, Cluster: row.Cluster, Kept: row.Kept}
 }
 
 // gather takes an earlier document that shares a hot key: those that look alike
 // are compared with this run's as one.
-func (j *joiner) gather(b *library.Batch, i int, rows *mapper.EarlierRows, found *earlier.Known) {
+func (j *joiner) gather(b *library.Batch, i int, rows *mapper.HistoryRows, found *history.Matches) {
 	if j.hot == nil {
 		j.hot, j.gathered = mapper.NewUnits(true), found.Alike(j.night.hot)
 	}
 	rows.View(i, &j.view)
-	row := earlierRow(b, i)
+	row := historyRow(b, i)
 	j.gathered.Add(j.hot.Add(&j.view), &row)
 	if j.hot.Len() == j.night.hot {
 		j.flush(found)
@@ -334,11 +334,11 @@ func (j *joiner) gather(b *library.Batch, i int, rows *mapper.EarlierRows, found
 
 // flush compares what was gathered with this run's documents, and adds the
 // matches to found.
-func (j *joiner) flush(found *earlier.Known) {
+func (j *joiner) flush(found *history.Matches) {
 	if j.hot == nil {
 		return
 	}
-	j.index.NewProber(judge(j.night.rule)).Probe(j.hot.Rows(), func(met mapper.EarlierMatch) {
+	j.index.NewProber(estimator(j.night.rule)).Probe(j.hot.Rows(), func(met mapper.HistoryMatch) {
 		if g, ok := j.gathered.Gathered(uint32(met.Row)); ok {
 			similarity, reason := told(met.Evidence)
 			if !Proves(&j.night.match, met.Evidence) {
@@ -351,7 +351,7 @@ func (j *joiner) flush(found *earlier.Known) {
 }
 
 // rows turns a batch into what a Prober takes.
-func (j *joiner) rows(b *library.Batch) *mapper.EarlierRows {
+func (j *joiner) rows(b *library.Batch) *mapper.HistoryRows {
 	c := &j.columns
 	c.N, c.Hi, c.Lo, c.Normal = len(b.Rows), c.Hi[:0], c.Lo[:0], c.Normal[:0]
 	for i := range b.Rows {
@@ -370,7 +370,7 @@ func (j *joiner) rows(b *library.Batch) *mapper.EarlierRows {
 // judge returns the verdict on a candidate pair, for one goroutine; nil
 // when the distance alone decides. The texts of earlier nights are gone: what
 // they would decide, the estimate does.
-func judge(rule mapper.Rule) func(a, b *data.View) data.Evidence {
+func estimator(rule mapper.Rule) func(a, b *data.View) data.Evidence {
 	if !rule.Verified {
 		return nil
 	}

@@ -1,7 +1,7 @@
-// Package earlier says what documents of earlier nights mean to those of this run:
+// Package history says what documents of earlier nights mean to those of this run:
 // which of them each matches best, when it was first seen, and which earlier
 // cluster each cluster continues. It reads no library and knows no engine.
-package earlier
+package history
 
 import (
 	"cmp"
@@ -32,7 +32,7 @@ func (e *Match) compare(o *Match) int {
 	return cmp.Or(cmp.Compare(e.Distance, o.Distance), strings.Compare(e.Night, o.Night), strings.Compare(e.ID, o.ID))
 }
 
-// Known gathers what earlier nights know of this run's documents: of each
+// Matches gathers what earlier nights know of this run's documents: of each
 // row, a document, the night in which its id was first seen, and that in which
 // it was first seen unchanged, if it is of no unit; of each unit the best match
 // among the earlier documents, the best of another id, the best that stayed in its
@@ -40,7 +40,7 @@ func (e *Match) compare(o *Match) int {
 // fingerprint; and which nights have the same as each of them. Neither the order in
 // which they arrive matters, nor whether they come one by one or gathered
 // elsewhere.
-type Known struct {
+type Matches struct {
 	nights []string // earlier ones, in order
 	passed atomic.Int64
 	locks  [256]sync.Mutex
@@ -65,8 +65,8 @@ type ofUnit struct {
 
 // New gathers for so many rows and units; nights are the names of the nights before
 // this run's, in order.
-func New(rows, units int, nights ...string) *Known {
-	return &Known{nights: nights, rows: make([]seen, rows), units: make([]*ofUnit, units), plain: map[int]Nights{}}
+func New(rows, units int, nights ...string) *Matches {
+	return &Matches{nights: nights, rows: make([]seen, rows), units: make([]*ofUnit, units), plain: map[int]Nights{}}
 }
 
 // Nights are some of a library's earlier nights: a bit for each, in their order.
@@ -94,7 +94,7 @@ func (n *Nights) take(o Nights) {
 }
 
 // place is that of a night among the earlier ones, -1 if it is none of them.
-func (e *Known) place(night string) int {
+func (e *Matches) place(night string) int {
 	if at, ok := slices.BinarySearch(e.nights, night); ok {
 		return at
 	}
@@ -102,7 +102,7 @@ func (e *Known) place(night string) int {
 }
 
 // Span says how many nights those are, and which are the first and the last of them.
-func (e *Known) Span(of Nights) (first, last string, nights int) {
+func (e *Matches) Span(of Nights) (first, last string, nights int) {
 	for i, w := range of {
 		if w == 0 || 64*i+63-bits.LeadingZeros64(w) >= len(e.nights) { // a part that is damaged
 			continue
@@ -118,7 +118,7 @@ func (e *Known) Span(of Nights) (first, last string, nights int) {
 
 // Nights are those that have the same as the documents of a unit, and Plain those that
 // have the document of a row of no unit unchanged.
-func (e *Known) Nights(unit uint32) Nights {
+func (e *Matches) Nights(unit uint32) Nights {
 	if u := e.units[unit]; u != nil {
 		return u.nights
 	}
@@ -126,11 +126,11 @@ func (e *Known) Nights(unit uint32) Nights {
 }
 
 // Plain see Nights.
-func (e *Known) Plain(row int) Nights { return e.plain[row] }
+func (e *Matches) Plain(row int) Nights { return e.plain[row] }
 
 // TakePlain takes in nights that were gathered elsewhere for a row of no unit. Safe
 // for concurrent use.
-func (e *Known) TakePlain(row int, of Nights) {
+func (e *Matches) TakePlain(row int, of Nights) {
 	e.plainLock.Lock()
 	defer e.plainLock.Unlock()
 	nights := e.plain[row]
@@ -139,7 +139,7 @@ func (e *Known) TakePlain(row int, of Nights) {
 }
 
 // Reset forgets all that was gathered.
-func (e *Known) Reset() {
+func (e *Matches) Reset() {
 	clear(e.rows)
 	clear(e.units)
 	clear(e.plain)
@@ -148,26 +148,26 @@ func (e *Known) Reset() {
 
 // Pass counts earlier documents that were compared with all of this run's. Safe
 // for concurrent use.
-func (e *Known) Pass(documents int64) { e.passed.Add(documents) }
+func (e *Matches) Pass(documents int64) { e.passed.Add(documents) }
 
 // Documents is how many earlier documents have passed.
-func (e *Known) Documents() int64 { return e.passed.Load() }
+func (e *Matches) Documents() int64 { return e.passed.Load() }
 
 // Rows is for how many rows it gathers.
-func (e *Known) Rows() int { return len(e.rows) }
+func (e *Matches) Rows() int { return len(e.rows) }
 
 // Units is for how many units it gathers.
-func (e *Known) Units() int { return len(e.units) }
+func (e *Matches) Units() int { return len(e.units) }
 
 // Seen takes in that an earlier document has the row's id, which was first
 // seen in the night first, and of a row of no unit the night that has it
 // unchanged, "" if that one has not. Safe for concurrent use.
-func (e *Known) Seen(row int, first, unchanged string) {
+func (e *Matches) Seen(row int, first, unchanged string) {
 	lock := &e.locks[row%len(e.locks)]
 	lock.Lock()
 	defer lock.Unlock()
 	r := &e.rows[row]
-	r.first, r.unchanged = earlier(r.first, first), earlier(r.unchanged, unchanged)
+	r.first, r.unchanged = firstNight(r.first, first), firstNight(r.unchanged, unchanged)
 	if at := e.place(unchanged); at >= 0 {
 		var one Nights
 		one.add(at)
@@ -176,7 +176,7 @@ func (e *Known) Seen(row int, first, unchanged string) {
 }
 
 // earlier is the earlier of two nights; "" is none.
-func earlier(a, b string) string {
+func firstNight(a, b string) string {
 	if a == "" || b != "" && b < a {
 		return b
 	}
@@ -185,10 +185,10 @@ func earlier(a, b string) string {
 
 // FirstSeen is the night in which the row's id was first seen, "" if it never
 // was, and Unchanged that in which a row of no unit was first as it is now.
-func (e *Known) FirstSeen(row int) string { return e.rows[row].first }
+func (e *Matches) FirstSeen(row int) string { return e.rows[row].first }
 
 // Unchanged see FirstSeen.
-func (e *Known) Unchanged(row int) string { return e.rows[row].unchanged }
+func (e *Matches) Unchanged(row int) string { return e.rows[row].unchanged }
 
 // Row is a document of an earlier night as Add takes it; its bytes are
 // copied.
@@ -205,7 +205,7 @@ type Row struct {
 
 // Add takes in that a unit and an earlier document are the same. Safe for
 // concurrent use.
-func (e *Known) Add(unit uint32, row *Row) {
+func (e *Matches) Add(unit uint32, row *Row) {
 	u, unlock := e.unit(unit)
 	defer unlock()
 	m := Match{
@@ -232,7 +232,7 @@ func (e *Known) Add(unit uint32, row *Row) {
 }
 
 // unit locks what is known of a unit.
-func (e *Known) unit(unit uint32) (u *ofUnit, unlock func()) {
+func (e *Matches) unit(unit uint32) (u *ofUnit, unlock func()) {
 	lock := &e.locks[unit%uint32(len(e.locks))]
 	lock.Lock()
 	if e.units[unit] == nil {
@@ -253,7 +253,7 @@ type Gathered struct {
 
 // Gathered returns what is known of a unit; ok is false if that is nothing. It
 // shares the memory.
-func (e *Known) Gathered(unit uint32) (g Gathered, ok bool) {
+func (e *Matches) Gathered(unit uint32) (g Gathered, ok bool) {
 	u := e.units[unit]
 	if u == nil {
 		return g, false
@@ -262,7 +262,7 @@ func (e *Known) Gathered(unit uint32) (g Gathered, ok bool) {
 }
 
 // Take takes in what was gathered elsewhere. Safe for concurrent use.
-func (e *Known) Take(g *Gathered) {
+func (e *Matches) Take(g *Gathered) {
 	u, unlock := e.unit(g.Unit)
 	defer unlock()
 	for i := range g.Matches {
@@ -281,12 +281,12 @@ func (e *Known) Take(g *Gathered) {
 
 // Alike returns what gathers, for so many units of earlier documents that look
 // alike, what TakeAlike takes.
-func (e *Known) Alike(units int) *Known { return New(0, units, e.nights...) }
+func (e *Matches) Alike(units int) *Matches { return New(0, units, e.nights...) }
 
 // TakeAlike takes in that a unit and all documents of g, which were added at
 // distance 0, are the same, at that distance and for that reason. Safe for
 // concurrent use.
-func (e *Known) TakeAlike(unit uint32, g *Gathered, distance int, similarity float64, reason string) {
+func (e *Matches) TakeAlike(unit uint32, g *Gathered, distance int, similarity float64, reason string) {
 	var matches [3]Match
 	at := *g
 	n := copy(matches[:2], g.Matches)
@@ -304,7 +304,7 @@ func (e *Known) TakeAlike(unit uint32, g *Gathered, distance int, similarity flo
 
 // Exact is how many earlier documents have the fingerprint of a unit, and how
 // many of them are of the night before.
-func (e *Known) Exact(unit uint32) (exact, last int64) {
+func (e *Matches) Exact(unit uint32) (exact, last int64) {
 	if u := e.units[unit]; u != nil {
 		return u.exact, u.last
 	}
@@ -342,7 +342,7 @@ func (u *ofUnit) join(cluster string) {
 
 // Match returns the best match of a document of the unit: the best among those
 // that have another id than its own; ok is false without one.
-func (e *Known) Match(unit uint32, id []byte) (Match, bool) {
+func (e *Matches) Match(unit uint32, id []byte) (Match, bool) {
 	u := e.units[unit]
 	switch {
 	case u == nil:
@@ -357,7 +357,7 @@ func (e *Known) Match(unit uint32, id []byte) (Match, bool) {
 
 // Kept returns the best match of the unit's documents among those that stayed in
 // their nights, whatever its id; ok is false without one.
-func (e *Known) Kept(unit uint32) (Match, bool) {
+func (e *Matches) Kept(unit uint32) (Match, bool) {
 	if u := e.units[unit]; u != nil && len(u.kept) > 0 {
 		return u.kept[0], true
 	}
@@ -365,7 +365,7 @@ func (e *Known) Kept(unit uint32) (Match, bool) {
 }
 
 // Clusters returns the clusters of the unit's matches, in order.
-func (e *Known) Clusters(unit uint32) []string {
+func (e *Matches) Clusters(unit uint32) []string {
 	if e.units[unit] == nil {
 		return nil
 	}
@@ -384,8 +384,8 @@ func FoundedCluster(night string, id []byte) string {
 // Descent is a cluster among this run's documents with the earlier clusters
 // that it continues.
 type Descent struct {
-	Founded string   // its id if it continues none; no other cluster has it
-	Earlier []string // ids of clusters of earlier nights
+	Founded   string   // its id if it continues none; no other cluster has it
+	Continues []string // ids of clusters of earlier nights
 }
 
 // Merge says that a cluster has become a part of another.
@@ -411,15 +411,15 @@ func Descend(clusters []Descent) (ids []string, merges []Merge) {
 		return up
 	}
 	for _, c := range clusters {
-		for _, id := range c.Earlier {
-			a, b := root(c.Earlier[0]), root(id)
+		for _, id := range c.Continues {
+			a, b := root(c.Continues[0]), root(id)
 			parent[max(a, b)] = min(a, b)
 		}
 	}
 	ids = make([]string, len(clusters))
 	for i, c := range clusters {
-		if ids[i] = c.Founded; len(c.Earlier) > 0 {
-			ids[i] = root(c.Earlier[0])
+		if ids[i] = c.Founded; len(c.Continues) > 0 {
+			ids[i] = root(c.Continues[0])
 		}
 	}
 	for id := range parent {

@@ -23,10 +23,10 @@ type Document struct{ Night, ID string }
 // errGone is returned for a document of a night whose run directory is not there.
 var errGone = errors.New("its run directory is gone")
 
-// Earlier returns the run directories of earlier nights that stand beside
+// History returns the run directories of earlier nights that stand beside
 // that of the run in directory path and brought them to the same library, by
 // night. A run without a library has none.
-func Earlier(path string) (map[string]string, error) {
+func History(path string) (map[string]string, error) {
 	var s summary.Summary
 	if err := rundir.ReadJSON(filepath.Join(path, rundir.SummaryFile), &s); err != nil {
 		return nil, err
@@ -77,10 +77,10 @@ func sameLibrary(a, b string) bool {
 	return strings.HasSuffix(b, separator+a)
 }
 
-// ReadEarlier reads documents of earlier nights from runs, their run
+// ReadHistory reads documents of earlier nights from runs, their run
 // directories by night. It tells yield of each: the document, or an error that
 // names the night and says why it cannot be read. It fails only when ctx ends.
-func ReadEarlier(ctx context.Context, runs map[string]string, wanted []Document, yield func(of Document, doc *data.Document, err error)) error {
+func ReadHistory(ctx context.Context, runs map[string]string, wanted []Document, yield func(of Document, doc *data.Document, err error)) error {
 	nights := map[string][]string{}
 	for _, w := range wanted {
 		nights[w.Night] = append(nights[w.Night], w.ID)
@@ -127,7 +127,7 @@ type Found struct {
 // FindDocuments is ReadDocuments, which finds documents of earlier nights too: as
 // NIGHT/ID, or by an id that the run does not have. That is the document of the
 // night that the run's tables name for a match or a removal, else the latest. Run
-// directories of earlier nights stand beside the run's (Earlier).
+// directories of earlier nights stand beside the run's (History).
 func FindDocuments(ctx context.Context, path string, ids []string) ([]Found, error) {
 	found, failed, err := readDocuments(ctx, path, ids)
 	if err != nil {
@@ -144,23 +144,23 @@ func FindDocuments(ctx context.Context, path string, ids []string) ([]Found, err
 			return nil, err
 		}
 		if named == nil { // the first that the run does not have
-			if runs, err = Earlier(path); err != nil {
+			if runs, err = History(path); err != nil {
 				return nil, err
 			}
 			if named, err = nightsNamed(ctx, path, ids); err != nil {
 				return nil, err
 			}
 		}
-		if docs[i], err = findEarlier(ctx, path, runs, named, id); err != nil {
+		if docs[i], err = findInHistory(ctx, path, runs, named, id); err != nil {
 			return nil, err
 		}
 	}
 	return docs, nil
 }
 
-// findEarlier finds a document of an earlier night. named are the nights of ids
+// findInHistory finds a document of an earlier night. named are the nights of ids
 // that the run's tables have.
-func findEarlier(ctx context.Context, path string, runs, named map[string]string, id string) (doc Found, err error) {
+func findInHistory(ctx context.Context, path string, runs, named map[string]string, id string) (doc Found, err error) {
 	nights := slices.Sorted(maps.Keys(runs))
 	slices.Reverse(nights) // the latest first
 	if night, ok := named[id]; ok {
@@ -173,7 +173,7 @@ func findEarlier(ctx context.Context, path string, runs, named map[string]string
 	}
 	for _, night := range nights {
 		var why error
-		err := ReadEarlier(ctx, runs, []Document{{night, id}}, func(_ Document, d *data.Document, err error) {
+		err := ReadHistory(ctx, runs, []Document{{night, id}}, func(_ Document, d *data.Document, err error) {
 			if why = err; err == nil {
 				doc = Found{*d, night}
 			}

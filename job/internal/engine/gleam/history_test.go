@@ -18,32 +18,32 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/internal/engine/internal/plantedtest"
 	"github.com/neardup/neardup/job/internal/engine/local"
+	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/identical"
 )
 
-// earlierInput is a library with a night that is to be joined with it.
-type earlierInput struct {
+// historyInput is a library with a night that is to be joined with it.
+type historyInput struct {
 	config config.Config
 	l      *library.Library
 	splits []library.Split
 	night  []data.LibraryRow
 }
 
-// newEarlierInput makes a library of n documents and a night of a third as many
+// newHistoryInput makes a library of n documents and a night of a third as many
 // that are like them: some of the same ids, near copies, hot fingerprints, hot
 // bands and short texts. One night of the library has most of its documents, a file
 // holds so many rows at most, some documents are deleted.
-func newEarlierInput(t testing.TB, cfg config.Config, n, fileRows int) *earlierInput {
+func newHistoryInput(t testing.TB, cfg config.Config, n, fileRows int) *historyInput {
 	t.Helper()
 	ctx := context.Background()
-	in := &earlierInput{config: cfg}
+	in := &historyInput{config: cfg}
 	in.config.Library = config.Library{Path: filepath.Join(t.TempDir(), "lib"), Night: "2026-11-20"}
 	l, err := library.Lock(ctx, in.config.Library.Path, library.Options{PartRows: int64(fileRows)})
 	if err != nil {
@@ -169,16 +169,16 @@ func writeNight(t testing.TB, dir *rundir.Dir, cfg config.Config, rows []data.Li
 
 // join lays the night into the run directory and has an engine join it. It
 // returns what was found, as text.
-func (in *earlierInput) join(ctx context.Context, t testing.TB, e engine.Engine, dir *rundir.Dir, splits []library.Split) (string, error) {
+func (in *historyInput) join(ctx context.Context, t testing.TB, e engine.Engine, dir *rundir.Dir, splits []library.Split) (string, error) {
 	t.Helper()
 	writeNight(t, dir, in.config, in.night)
 	job := &engine.Job{Config: in.config, Hash: "cafe", Dir: dir, Splits: make([]data.Split, splitsOfNight), Log: testLog(t)}
-	tonight, err := engine.ReadTonight(ctx, in.config, dir, splitsOfNight, 2, nil)
+	documents, err := engine.ReadRunDocuments(ctx, in.config, dir, splitsOfNight, 2, nil)
 	if err != nil {
 		return "", err
 	}
-	found := tonight.NewKnown(in.l.Manifest())
-	if err := e.Earlier(ctx, job, tonight, in.l, splits, found); err != nil {
+	found := documents.NewMatches(in.l.Manifest())
+	if err := e.History(ctx, job, documents, in.l, splits, found); err != nil {
 		return "", err
 	}
 	var b strings.Builder
@@ -195,8 +195,8 @@ func (in *earlierInput) join(ctx context.Context, t testing.TB, e engine.Engine,
 	return b.String(), nil
 }
 
-// earlierEqualsLocal joins libraries of files of any size on the cluster.
-func earlierEqualsLocal(t *testing.T, c *testCluster) {
+// historyEqualsLocal joins libraries of files of any size on the cluster.
+func historyEqualsLocal(t *testing.T, c *testCluster) {
 	type variant struct {
 		preset string
 		bits   int
@@ -207,7 +207,7 @@ func earlierEqualsLocal(t *testing.T, c *testCluster) {
 		variants = append(variants, variant{config.PresetBalanced, 64, 2000}, variant{config.PresetClassic, 64, 1000}, variant{config.PresetClassic, 64, 77}, variant{config.PresetThorough, 128, 333}, variant{config.PresetBalanced, 32, 40})
 	}
 	for _, v := range variants {
-		in := newEarlierInput(t, presetConfig(t, v.preset, v.bits), 6000, v.rows)
+		in := newHistoryInput(t, presetConfig(t, v.preset, v.bits), 6000, v.rows)
 		want, err := in.join(t.Context(), t, local.New(1), openRun(t), in.splits)
 		if err != nil {
 			t.Fatal(err)
@@ -244,7 +244,7 @@ func firstDifference(a, b string) string {
 func TestJoinedSplitsAreKept(t *testing.T) {
 	needCluster(t)
 	t.Parallel()
-	in := newEarlierInput(t, presetConfig(t, config.PresetBalanced, 64), 1500, 100)
+	in := newHistoryInput(t, presetConfig(t, config.PresetBalanced, 64), 1500, 100)
 	dir := openRun(t)
 	want, err := in.join(t.Context(), t, local.New(1), dir, in.splits)
 	if err != nil {
@@ -252,18 +252,18 @@ func TestJoinedSplitsAreKept(t *testing.T) {
 	}
 	c := startCluster(t, 2, 3)
 	e := newEngine(t, Options{Master: c.master})
-	e.earlierRows = 250
-	groups := grouped(in.splits, e.earlierRows) // of several splits, each of a file
+	e.historyRows = 250
+	groups := grouped(in.splits, e.historyRows) // of several splits, each of a file
 	if got, err := in.join(t.Context(), t, e, dir, in.splits); err != nil || got != want {
 		t.Fatalf("%v; %s", err, firstDifference(got, want))
 	}
-	parts, err := os.ReadDir(dir.Path(rundir.State, engine.EarlierParts))
+	parts, err := os.ReadDir(dir.Path(rundir.State, engine.HistoryParts))
 	if err != nil || len(parts) != len(groups) || len(groups) > len(in.splits)/2 || !slices.ContainsFunc(groups, func(g []library.Split) bool { return g[0].File != g[len(g)-1].File }) {
 		t.Fatalf("%d parts of %d tasks, %v, are kept (%v)", len(parts), len(groups), groups, err)
 	}
 	c.left(dir.Path())
 	c.stop() // nothing is left for it to do
-	stray := dir.Path(rundir.State, engine.EarlierParts, "0123456789abcdef")
+	stray := dir.Path(rundir.State, engine.HistoryParts, "0123456789abcdef")
 	if err := os.WriteFile(stray, []byte("of another library"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func TestJoinedSplitsAreKept(t *testing.T) {
 		t.Error("a part of another library is left")
 	}
 	// A part that is damaged is no result.
-	path := dir.Path(rundir.State, engine.EarlierParts, parts[0].Name())
+	path := dir.Path(rundir.State, engine.HistoryParts, parts[0].Name())
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -292,7 +292,7 @@ func TestJoinedSplitsAreKept(t *testing.T) {
 // and one that sees another before the join.
 func TestLibraryChecks(t *testing.T) {
 	h := makeHosts(t, 2)
-	in := newEarlierInput(t, presetConfig(t, config.PresetBalanced, 64), 500, 500/3)
+	in := newHistoryInput(t, presetConfig(t, config.PresetBalanced, 64), 500, 500/3)
 	lib := in.config.Library.Path
 	refused := failed("cluster not ready", "(host1): it cannot read the library: ", lib, "mount it at the same path")
 	for _, hidden := range []string{lib, filepath.Join(lib, "documents")} {
@@ -323,11 +323,11 @@ func TestLibraryChecks(t *testing.T) {
 // What was found survives its part; a part that was cut or changed, or that is
 // not of this run, is refused, and so are parts at random.
 func FuzzPart(f *testing.F) {
-	newFound := func(units int) *earlier.Known { return earlier.New(4, units, "2026-11-02") }
+	newFound := func(units int) *history.Matches { return history.New(4, units, "2026-11-02") }
 	found := newFound(4)
 	found.Seen(2, "2026-11-01", "")
-	found.Add(1, &earlier.Row{Night: "2026-11-02", ID: []byte("a"), FirstSeen: "2026-11-01", Reason: "r"})
-	found.Add(1, &earlier.Row{Night: "2026-11-02", ID: []byte("b"), FirstSeen: "2026-11-02", Cluster: []byte("c"), Distance: 2, Similarity: 0.5})
+	found.Add(1, &history.Row{Night: "2026-11-02", ID: []byte("a"), FirstSeen: "2026-11-01", Reason: "r"})
+	found.Add(1, &history.Row{Night: "2026-11-02", ID: []byte("b"), FirstSeen: "2026-11-02", Cluster: []byte("c"), Distance: 2, Similarity: 0.5})
 	found.Pass(7)
 	path := filepath.Join(f.TempDir(), "part")
 	if err := writePart(path, found); err != nil {
@@ -344,7 +344,7 @@ func FuzzPart(f *testing.F) {
 	if _, err := readPart(path, newFound(1)); !errors.Is(err, state.ErrDamaged) {
 		f.Errorf("a unit that is not there: %v", err)
 	}
-	if _, err := readPart(path, earlier.New(2, 4, "")); !errors.Is(err, state.ErrDamaged) {
+	if _, err := readPart(path, history.New(2, 4, "")); !errors.Is(err, state.ErrDamaged) {
 		f.Errorf("a row that is not there: %v", err)
 	}
 	whole, err := os.ReadFile(path)

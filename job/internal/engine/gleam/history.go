@@ -16,25 +16,25 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/neardup/neardup/data/library"
-	"github.com/neardup/neardup/job/internal/earlier"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/check"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/supervise"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/wire"
+	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
 )
 
-// The flow that joins this run with previous nights has one step: each worker
+// The flow that joins this run with earlier nights has one step: each worker
 // indexes the run's documents once and streams its splits of the library past
 // them, several tasks at once. What it found in a task's splits it writes to a
 // file of the run directory, the task's part: further attempts, and a run that
 // goes on, need not join them again.
 
-// earlierPayload is what the workers are told.
-type earlierPayload struct {
+// historyPayload is what the workers are told.
+type historyPayload struct {
 	Sequence    int64             // the library's change that is read
 	Splits      [][]library.Split // by task
 	Parts       []string          // names of their parts
@@ -47,56 +47,56 @@ type part struct {
 	Documents int64          // of the library that it covers
 	Seen      map[int]string // by row the night in which its id was first there
 	Unchanged map[int]string // by row of no unit the night that first has it as it is
-	Plain     map[int]earlier.Nights
-	Units     []earlier.Gathered
+	Plain     map[int]history.Nights
+	Units     []history.Gathered
 }
 
 const kindPart = "neardup part 3"
 
 // Earlier deals the splits, in groups, to one worker an agent, which takes all cores of its
 // host and holds the index of the run once.
-func (e *Engine) Earlier(ctx context.Context, job *engine.Job, tonight *engine.Tonight, l *library.Library, splits []library.Split, found *earlier.Known) error {
-	p := earlierParts{dir: job.Dir.Path(rundir.State, engine.EarlierParts), found: found}
+func (e *Engine) History(ctx context.Context, job *engine.Job, documents *engine.RunDocuments, l *library.Library, splits []library.Split, found *history.Matches) error {
+	p := historyParts{dir: job.Dir.Path(rundir.State, engine.HistoryParts), found: found}
 	sequence := l.Manifest().Sequence
-	groups := grouped(splits, e.earlierRows)
+	groups := grouped(splits, e.historyRows)
 	missing := make([]int, len(groups))
 	for i, group := range groups {
 		missing[i] = i
 		p.names = append(p.names, fmt.Sprintf("%016x", xxh3.HashString(fmt.Sprintf("%s %s %d %d %d %v", job.Hash, job.Config.Library.Night, sequence, found.Rows(), found.Units(), group))))
 	}
 	if err := p.tidy(); err != nil {
-		return named(stageEarlier, err)
+		return named(stageHistory, err)
 	}
 	missing, kept, err := p.take(missing)
 	if err != nil {
-		return named(stageEarlier, err)
+		return named(stageHistory, err)
 	}
 	job.Tell(kept)
 	if len(missing) == 0 {
 		return nil
 	}
 	return e.splits(ctx, job, splitFlow{
-		stage: stageEarlier, missing: missing, undone: "parts of the library not joined",
+		stage: stageHistory, missing: missing, undone: "parts of the library not joined",
 		advanced: func(p attempt.Progress) int64 {
-			if p.Stage != stageEarlier {
+			if p.Stage != stageHistory {
 				return 0
 			}
 			return p.In
 		},
 		prepare: func(s *attempt.Spec, agents []cluster.Agent, missing []int) (payload any, err error) {
-			s.Assigned = earlierLanes(agents, groups, missing)
+			s.Assigned = historyLanes(agents, groups, missing)
 			s.Scope = s.Config.Library.Path // its files are known once it is locked
 			s.Files, err = libraryFiles(job, splits)
-			return earlierPayload{Sequence: sequence, Splits: groups, Parts: p.names, Rows: found.Rows(), Units: found.Units(), Documents: len(job.Splits)}, err
+			return historyPayload{Sequence: sequence, Splits: groups, Parts: p.names, Rows: found.Rows(), Units: found.Units(), Documents: len(job.Splits)}, err
 		},
 		finished: p.take,
 	})
 }
 
-// earlierRows is how many documents of the library one task streams at least, if
+// historyRows is how many documents of the library one task streams at least, if
 // there are so many: a task looks through all of the run's documents once more,
 // whatever it streamed, and a library may have a file for each of its nights.
-const earlierRows = 1 << 18
+const historyRows = 1 << 18
 
 // grouped groups neighbouring splits into tasks of at least so many rows.
 func grouped(splits []library.Split, rows int64) (groups [][]library.Split) {
@@ -112,8 +112,8 @@ func grouped(splits []library.Split, rows int64) (groups [][]library.Split) {
 	return groups
 }
 
-// earlierLanes deals the missing tasks to one worker an agent.
-func earlierLanes(agents []cluster.Agent, groups [][]library.Split, missing []int) [][]int {
+// historyLanes deals the missing tasks to one worker an agent.
+func historyLanes(agents []cluster.Agent, groups [][]library.Split, missing []int) [][]int {
 	n := min(len(agents), len(missing), cluster.Total(agents).Slots-1)
 	lanes := deal(missing, max(1, n), func(i int) (rows int64) {
 		for _, s := range groups[i] {
@@ -152,16 +152,16 @@ func libraryFiles(job *engine.Job, splits []library.Split) ([]attempt.File, erro
 	return check.Files(paths, attempt.File{Library: true})
 }
 
-// earlierParts are the parts of the tasks.
-type earlierParts struct {
+// historyParts are the parts of the tasks.
+type historyParts struct {
 	dir   string
 	names []string // by task
-	found *earlier.Known
+	found *history.Matches
 }
 
 // tidy makes the folder, and removes the parts of other splits: those of the
 // library before it changed.
-func (p *earlierParts) tidy() error {
+func (p *historyParts) tidy() error {
 	if err := os.MkdirAll(p.dir, 0o777); err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (p *earlierParts) tidy() error {
 // take merges the parts that are there of the missing tasks into found. It
 // returns the tasks that are left, and how many documents of the library the
 // others have; no error of it is mended by trying again.
-func (p *earlierParts) take(missing []int) (left []int, documents int64, err error) {
+func (p *historyParts) take(missing []int) (left []int, documents int64, err error) {
 	var mu sync.Mutex
 	err = engine.Parallel(context.Background(), len(missing), runtime.GOMAXPROCS(0), func(_ context.Context, i int) error {
 		n, err := readPart(filepath.Join(p.dir, p.names[missing[i]]), p.found)
@@ -196,8 +196,8 @@ func (p *earlierParts) take(missing []int) (left []int, documents int64, err err
 }
 
 // writePart writes what was found in the splits of a task.
-func writePart(path string, found *earlier.Known) error {
-	p := part{Documents: found.Documents(), Seen: map[int]string{}, Unchanged: map[int]string{}, Plain: map[int]earlier.Nights{}}
+func writePart(path string, found *history.Matches) error {
+	p := part{Documents: found.Documents(), Seen: map[int]string{}, Unchanged: map[int]string{}, Plain: map[int]history.Nights{}}
 	for row := range found.Rows() {
 		if night := found.FirstSeen(row); night != "" {
 			p.Seen[row] = night
@@ -216,7 +216,7 @@ func writePart(path string, found *earlier.Known) error {
 
 // readPart merges a part into found, and returns how many documents of the
 // library it covers.
-func readPart(path string, found *earlier.Known) (documents int64, err error) {
+func readPart(path string, found *history.Matches) (documents int64, err error) {
 	p, err := state.ReadGob[part](path, kindPart)
 	if err != nil {
 		return 0, err
@@ -238,7 +238,7 @@ func readPart(path string, found *earlier.Known) (documents int64, err error) {
 }
 
 // fits reports whether the part is of this run's documents.
-func (p *part) fits(found *earlier.Known) bool {
+func (p *part) fits(found *history.Matches) bool {
 	for row := range p.Seen {
 		if row < 0 || row >= found.Rows() {
 			return false
@@ -252,9 +252,9 @@ func (p *part) fits(found *earlier.Known) bool {
 	return true
 }
 
-// earlierTasks joins splits of the library.
-func (w *worker) earlierTasks(ctx context.Context, tasks []int) (err error) {
-	s, err := payload[earlierPayload](w.spec)
+// historyTasks joins splits of the library.
+func (w *worker) historyTasks(ctx context.Context, tasks []int) (err error) {
+	s, err := payload[historyPayload](w.spec)
 	if err != nil {
 		return err
 	}
@@ -268,16 +268,16 @@ func (w *worker) earlierTasks(ctx context.Context, tasks []int) (err error) {
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	threads := max(1, min(runtime.GOMAXPROCS(0), len(tasks)))
-	tonight, err := engine.ReadTonight(ctx, w.spec.Config, dir, s.Documents, runtime.GOMAXPROCS(0), nil)
+	documents, err := engine.ReadRunDocuments(ctx, w.spec.Config, dir, s.Documents, runtime.GOMAXPROCS(0), nil)
 	if err != nil {
 		return err
 	}
-	if rows, units := tonight.IDs.Len(), tonight.Views.Len(); rows != s.Rows || units != s.Units {
+	if rows, units := documents.IDs.Len(), documents.Views.Len(); rows != s.Rows || units != s.Units {
 		return fmt.Errorf("the run has %d documents of %d kinds here, %d of %d where the run was started", rows, units, s.Rows, s.Units)
 	}
-	free := make(chan *earlier.Known, threads)
+	free := make(chan *history.Matches, threads)
 	for range threads {
-		free <- tonight.NewKnown(l.Manifest())
+		free <- documents.NewMatches(l.Manifest())
 	}
 	var sending sync.Mutex
 	return engine.Parallel(ctx, len(tasks), threads, func(ctx context.Context, i int) error {
@@ -287,17 +287,17 @@ func (w *worker) earlierTasks(ctx context.Context, tasks []int) (err error) {
 		}
 		err := engine.Guard(func() error {
 			found := <-free
-			if err := tonight.Join(ctx, l, s.Splits[task], 1, found, func(n int64) { w.In.Add(n) }); err != nil {
+			if err := documents.Join(ctx, l, s.Splits[task], 1, found, func(n int64) { w.In.Add(n) }); err != nil {
 				return err
 			}
-			if err := writePart(dir.Path(rundir.State, engine.EarlierParts, s.Parts[task]), found); err != nil {
+			if err := writePart(dir.Path(rundir.State, engine.HistoryParts, s.Parts[task]), found); err != nil {
 				return err
 			}
 			found.Reset()
 			free <- found
 			sending.Lock()
 			defer sending.Unlock()
-			return w.report(rundir.TaskRecord{Stage: stageEarlier, Task: task})
+			return w.report(rundir.TaskRecord{Stage: stageHistory, Task: task})
 		})
 		if err != nil && ctx.Err() == nil {
 			sending.Lock()
