@@ -299,7 +299,7 @@ func (o ExpandOptions) find(arg string, met map[string]bool) ([]string, error) {
 	switch {
 	case err == nil && info.IsDir():
 		if o.Skip != nil && o.Skip(arg) {
-			return nil, fmt.Errorf("%w: %s is %w", ErrNoInput, arg, errOwn)
+			return nil, fmt.Errorf("%w: %s: %w", ErrNoInput, arg, errOwn)
 		}
 		paths, err := walk(arg, o.Skip)
 		for _, p := range paths {
@@ -335,7 +335,7 @@ func (o ExpandOptions) find(arg string, met map[string]bool) ([]string, error) {
 }
 
 // errOwn says that a folder is one that neardup writes.
-var errOwn = errors.New("a folder that neardup wrote")
+var errOwn = errors.New("it is a folder that neardup wrote")
 
 // mistaken says what a user may have meant by an input that there is not, one of
 // several arguments.

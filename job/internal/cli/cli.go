@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"regexp"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -63,7 +64,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	language := message.Locale(os.Getenv)
+	language := asked(args, message.Locale(os.Getenv))
 	root := newRoot(streams{stdin, stdout, stderr, args, &language})
 	root.SetArgs(args)
 	err := oneDash(root, args)
@@ -88,12 +89,30 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return code
 }
 
+// asked is the language of --lang, wherever it stands: a mistake before it is told
+// in it too.
+func asked(args []string, otherwise message.Language) message.Language {
+	for i, arg := range args {
+		name, value, given := strings.Cut(arg, "=")
+		switch {
+		case arg == "--":
+			return otherwise
+		case name != "--lang":
+			continue
+		case !given && i+1 < len(args):
+			value = args[i+1]
+		}
+		_ = languageFlag{&otherwise}.Set(value) // another one is an error when flags are read
+	}
+	return otherwise
+}
+
 // interrupted is the error of a command that was interrupted.
 func interrupted(root *cobra.Command, args []string) error {
 	if c, _, err := root.Find(args); err == nil && (c.Name() == job.CommandRun || c.Name() == job.CommandMatch) {
-		return message.Errorf("interrupted; what is finished is kept: the same command goes on from there")
+		return fmt.Errorf("interrupted; what is finished is kept: the same command goes on from there")
 	}
-	return message.Errorf("interrupted")
+	return fmt.Errorf("interrupted")
 }
 
 // failure is an error as --json has it.
@@ -202,7 +221,7 @@ Parquet and a clean dump.`,
 		if typed := c.Flags().Args(); c.HasSubCommands() && len(typed) > 0 { // the flag is that of a command
 			return onlyCommands(c, typed)
 		}
-		return usageError{fmt.Errorf("%w%s; see %s --help", wrongValue(std, err), nearFlag(c, err), c.CommandPath())}
+		return usageError{fmt.Errorf("%w; see %s --help", hinted(wrongValue(std, err), nearFlag(c, err)), c.CommandPath())}
 	})
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(std.out, help(c, *std.language)) })
 	root.AddCommand(newRun(std), newMatch(std), newStatus(std), newVerify(std), newInspect(std), newReport(std), newReview(std), newExport(std), newPlan(std), newConfig(std), newLexicon(std), newTemplates(std), newEval(std), newExplain(std), newLibrary(std), newLookup(std), newVersion(std))
@@ -237,7 +256,7 @@ func (languageFlag) Type() string { return "string" }
 // prints the help, or says that there is no such command.
 func onlyCommands(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError{message.Errorf("unknown command %q%s; see %s --help", args[0], nearCommand(c, args[0]), c.CommandPath())}
+		return usageError{fmt.Errorf("%w; see %s --help", hinted(fmt.Errorf("unknown command %q", args[0]), nearCommand(c, args[0])), c.CommandPath())}
 	}
 	return c.Help()
 }
@@ -245,7 +264,7 @@ func onlyCommands(c *cobra.Command, args []string) error {
 // needInput is a usage error unless there is an input.
 func needInput(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return usageError{message.Errorf("name an input: a file, a folder, a glob, or - for standard input; see %s --help", c.CommandPath())}
+		return usageError{fmt.Errorf("name an input: a file, a folder, a glob, or - for standard input; see %s --help", c.CommandPath())}
 	}
 	return nil
 }

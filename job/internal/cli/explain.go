@@ -43,7 +43,7 @@ NO_COLOR is set it stands between [- and -], or {+ and +}. What the pages of
 their sites share is not compared: grey, or between [~ and ~].`,
 		Example: `  neardup explain draft.txt published.txt --html difference.html
   neardup explain --run night1 http://example.org/a http://example.org/b`,
-		Args: need(2, "two files, or with --run two ids"),
+		Args: need(2, message.Key("two files, or with --run two ids")),
 		RunE: s.run(func(cmd *cobra.Command, cfg config.Config, args []string) error {
 			m, err := methodOf(run, method)
 			if err != nil {
@@ -108,7 +108,7 @@ func methodOf(run, method string) (*eval.Neardup, error) {
 		}
 		var ours bool
 		if m, ours = parsed.(*eval.Neardup); !ours {
-			return nil, usageError{message.Errorf("method %q does not judge two texts alone: write classic, balanced, thorough, piecewise or k=0 to k=15", method)}
+			return nil, usageError{fmt.Errorf("method %q does not judge two texts alone: write classic, balanced, thorough, piecewise or k=0 to k=15", method)}
 		}
 	}
 	m.Run = run

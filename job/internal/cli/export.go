@@ -16,6 +16,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/show"
 )
@@ -41,7 +42,7 @@ spreadsheet would take for a formula gets a ' in front. A spreadsheet shows
 ` + fill("Tables: "+strings.Join(exported, ", ")+", as far as the run has them."),
 		Example: `  neardup export night1 --csv tables
   neardup export night1 --csv tables --tables matches,clusters`,
-		Args: need(1, "one run directory"),
+		Args: need(1, message.Key("one run directory")),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if folder == "" {
 				return usageError{errors.New("name the folder of the files with --csv DIR")}

@@ -29,7 +29,7 @@ func newInspect(std streams) *cobra.Command {
 table's metadata and first rows.`,
 		Example: `  neardup inspect night1
   neardup inspect night1/matches/part-00000.parquet --rows 5`,
-		Args: need(1, "one run directory or table"),
+		Args: need(1, message.Key("one run directory or table")),
 		RunE: func(_ *cobra.Command, args []string) error {
 			path := args[0]
 			info, err := os.Stat(path)

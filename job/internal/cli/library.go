@@ -17,6 +17,7 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/lookup/sorted"
 	"github.com/neardup/neardup/job/internal/lookup"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/job/internal/stage/history"
 	"github.com/neardup/neardup/job/internal/version"
@@ -49,7 +50,7 @@ func ofLibrary(cmd *cobra.Command, args cobra.PositionalArgs, run func(cmd *cobr
 	return cmd
 }
 
-var oneLibrary = need(1, "one library")
+var oneLibrary = need(1, message.Key("one library"))
 
 // libraryOptions tell what is done with the library at dir until done is called.
 func libraryOptions(std streams, dir, what string, asJSON bool) (o library.Options, done func()) {
@@ -324,6 +325,9 @@ for a log whose service runs no more.`,
 			shown.log.Warn("a part of the log is passed over", "error", err)
 		}})
 		done()
+		if err != nil && len(made) == 0 {
+			return err
+		}
 		did := nightsMade{Nights: append([]lookup.MadeNight{}, made...)}
 		return errors.Join(err, printed(std.out, asJSON, did, did.print))
 	})

@@ -28,7 +28,6 @@ import (
 	"github.com/neardup/neardup/data/lookup/sorted"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/lookup"
-	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/runs"
 	"github.com/neardup/neardup/job/internal/show"
 )
@@ -77,7 +76,7 @@ NEARDUP_ADD_TOKEN; without one only programs of this machine may.`,
 			if !cmd.Flags().Changed("distance") {
 				f.options.Distance = -1
 			} else if f.options.Distance < 0 {
-				return usageError{message.Errorf("%s %d: write a number from 0 on", std.typedAs("distance", "k"), f.options.Distance)}
+				return usageError{fmt.Errorf("%s %d: write a number from 0 on", std.typedAs("distance", "k"), f.options.Distance)}
 			}
 			if err := f.check(args); err != nil {
 				return usageError{err}
@@ -134,23 +133,23 @@ NEARDUP_ADD_TOKEN; without one only programs of this machine may.`,
 func (f *lookupFlags) check(pages []string) error {
 	switch {
 	case f.dir == "":
-		return message.Errorf("name the library with --library")
+		return fmt.Errorf("name the library with --library")
 	case f.serve == "" && len(pages) == 0:
-		return message.Errorf("name a page, - for standard input, or an address with --serve")
+		return fmt.Errorf("name a page, - for standard input, or an address with --serve")
 	case f.serve != "" && len(pages) > 0:
-		return message.Errorf("a service takes its pages by HTTP: name pages or --serve, not both")
+		return fmt.Errorf("a service takes its pages by HTTP: name pages or --serve, not both")
 	case f.serve != "" && f.runs != "":
-		return message.Errorf("a service shows no texts: name --runs or --serve, not both")
+		return fmt.Errorf("a service shows no texts: name --runs or --serve, not both")
 	case f.options.Limit < 1:
-		return message.Errorf("--limit %d: write a number from 1 on", f.options.Limit)
+		return fmt.Errorf("--limit %d: write a number from 1 on", f.options.Limit)
 	case f.top < 0 || f.top > lookup.Most:
 		return fmt.Errorf("--top %d: %w", f.top, lookup.ErrTop)
 	case f.top > 0 && f.serve != "":
-		return message.Errorf("--top: a service is asked by POST /lookup?top=N")
+		return fmt.Errorf("--top: a service is asked by POST /lookup?top=N")
 	case f.serve == "" && f.add:
-		return message.Errorf("--add: name the address of the service with --serve")
+		return fmt.Errorf("--add: name the address of the service with --serve")
 	case !f.add && f.tokenFile != "":
-		return message.Errorf("--token-file: only who adds pages needs a token: give --add, too")
+		return fmt.Errorf("--token-file: only who adds pages needs a token: give --add, too")
 	}
 	return nil
 }

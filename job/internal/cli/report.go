@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/report"
 	"github.com/neardup/neardup/job/internal/show"
 )
@@ -33,7 +34,7 @@ them all: index.html there.`,
 		Example: `  neardup report night1
   neardup report night1 --html - > night1.html
   neardup report --index runs`,
-		Args: need(1, "one run directory, or with --index the folder of the runs"),
+		Args: need(1, message.Key("one run directory, or with --index the folder of the runs")),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if index {
 				x, err := report.ReadIndex(args[0])

@@ -63,7 +63,7 @@ stand in RUN/review; a draw of the same --seed and --draw is used again.`,
 		Example: `  neardup review night1
   neardup review night1 --terminal --verdicts mine.csv
   neardup review night1 --verdicts me.csv --verdicts her.csv --suggest new.yaml`,
-		Args: need(1, "one run directory"),
+		Args: need(1, message.Key("one run directory")),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runReview(cmd.Context(), std, f, args[0])
 		},
@@ -90,13 +90,13 @@ stand in RUN/review; a draw of the same --seed and --draw is used again.`,
 func (f *reviewFlags) check() error {
 	switch {
 	case f.options.Count < 1:
-		return message.Errorf("--draw %d: write a number from 1", f.options.Count)
+		return fmt.Errorf("--draw %d: write a number from 1", f.options.Count)
 	case f.terminal && len(f.verdicts) != 1:
-		return message.Errorf("--terminal: name one file for your verdicts, as --verdicts mine.csv")
+		return fmt.Errorf("--terminal: name one file for your verdicts, as --verdicts mine.csv")
 	case f.terminal && f.html != "":
-		return message.Errorf("write either --terminal or --html")
+		return fmt.Errorf("write either --terminal or --html")
 	case f.suggest != "" && len(f.verdicts) == 0:
-		return message.Errorf("--suggest: name the files of verdicts with --verdicts")
+		return fmt.Errorf("--suggest: name the files of verdicts with --verdicts")
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (f *reviewFlags) draw(ctx context.Context, shown *screen, run string) (*rev
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	case err != nil && len(f.verdicts) > 0 && !f.terminal:
-		return nil, usageError{message.Errorf("%s: no pairs were drawn: run neardup review %s first, or name the file of the pairs with --drawn", f.drawn, run)}
+		return nil, usageError{fmt.Errorf("%s: no pairs were drawn: run neardup review %s first, or name the file of the pairs with --drawn", f.drawn, run)}
 	}
 	pass, done := shown.progress("draw")
 	f.options.Pass = pass

@@ -27,7 +27,6 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/machine"
-	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/monitor"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/runs"
@@ -48,7 +47,7 @@ func (f *runFlags) inStore(workDir string) error {
 	to := strings.TrimSuffix(f.out, "/")
 	place := strings.TrimPrefix(to, "s3://")
 	if bucket, prefix, _ := strings.Cut(place, "/"); bucket == "" || prefix == "" || !filepath.IsLocal(filepath.FromSlash(place)) {
-		return usageError{message.Errorf("--out %s: write s3://BUCKET/PREFIX", f.out)}
+		return usageError{fmt.Errorf("--out %s: write s3://BUCKET/PREFIX", f.out)}
 	}
 	f.out, f.publish, f.moves = filepath.Join(workDir, filepath.FromSlash(place)), to, true
 	if _, err := os.Stat(f.out); err == nil {
@@ -148,10 +147,10 @@ func execute(cmd *cobra.Command, std streams, flags runFlags, s *settings, req j
 		return err
 	}
 	if flags.out == "" {
-		return usageError{message.Errorf("name the run directory with --out; see %s --help", cmd.CommandPath())}
+		return usageError{fmt.Errorf("name the run directory with --out; see %s --help", cmd.CommandPath())}
 	}
 	if object.Is(flags.out) && flags.publish != "" {
-		return usageError{message.Errorf("--publish %s: --out names a place in a store already: leave one of the two out", flags.publish)}
+		return usageError{fmt.Errorf("--publish %s: --out names a place in a store already: leave one of the two out", flags.publish)}
 	}
 	if object.Is(flags.out) {
 		if err := flags.inStore(cfg.Execution.WorkDir); err != nil {
@@ -159,13 +158,13 @@ func execute(cmd *cobra.Command, std streams, flags runFlags, s *settings, req j
 		}
 	}
 	if strings.Contains(flags.out, "://") {
-		return usageError{message.Errorf("--out %s: name a folder of this machine, or s3://BUCKET/PREFIX", flags.out)}
+		return usageError{fmt.Errorf("--out %s: name a folder of this machine, or s3://BUCKET/PREFIX", flags.out)}
 	}
 	if strings.HasPrefix(flags.out, "~") {
-		return usageError{message.Errorf("--out %s: the shell puts the home folder in the place of ~ where that stands without quotes: write --out ~/…, or $HOME", flags.out)}
+		return usageError{fmt.Errorf("--out %s: the shell puts the home folder in the place of ~ where that stands without quotes: write --out ~/…, or $HOME", flags.out)}
 	}
 	if flags.publish != "" && !object.Is(flags.publish) {
-		return usageError{message.Errorf("--publish %s: write s3://BUCKET/PREFIX", flags.publish)}
+		return usageError{fmt.Errorf("--publish %s: write s3://BUCKET/PREFIX", flags.publish)}
 	}
 	if cfg.Library.Path != "" && cfg.Library.Night == "" {
 		if cfg.Library.Night, err = nightOf(flags.out); err != nil {

@@ -169,11 +169,11 @@ func (s *settings) blame(err error) error {
 		}
 		return usageError{err}
 	case errors.As(err, &missing) && missing.Name == "":
-		remedy := fmt.Sprintf(" with --%s-column NAME", missing.Of)
+		err = fmt.Errorf("%w with --%s-column NAME", err, missing.Of)
 		if missing.Header {
-			remedy += separated(missing.Have) + "; if these are the first page, the file has no header: give --set input.no_header=true"
+			err = fmt.Errorf("%w; if these are the first page, the file has no header: give --set input.no_header=true", separated(err, missing.Have))
 		}
-		return usageError{fmt.Errorf("%w%s", err, remedy)}
+		return usageError{err}
 	case errors.As(err, &textless) && textless.Reason == data.ReasonNoText:
 		return usageError{fmt.Errorf("%w: name the column that holds the text with --text-column NAME", err)}
 	case errors.As(err, &missing):
@@ -186,19 +186,17 @@ func (s *settings) blame(err error) error {
 	return err
 }
 
-// separated says what to do about a header row of one column that seems to hold
-// several.
-func separated(header []string) string {
-	if len(header) != 1 {
-		return ""
-	}
+// separated adds to an error what to do about a header row of one column that seems
+// to hold several.
+func separated(err error, header []string) error {
 	switch {
+	case len(header) != 1:
 	case strings.Contains(header[0], "\t"):
-		return "; if tabs separate its fields, give --format tsv"
+		return fmt.Errorf("%w; if tabs separate its fields, give --format tsv", err)
 	case strings.ContainsAny(header[0], ";|"):
-		return "; if it is not commas that separate its fields, write it with commas, or with tabs as .tsv"
+		return fmt.Errorf("%w; if it is not commas that separate its fields, write it with commas, or with tabs as .tsv", err)
 	}
-	return ""
+	return err
 }
 
 // settingFlag is a setting as a flag; String is its default.
@@ -246,7 +244,7 @@ func (f setFlag) Set(text string) error {
 		names = append(names, s.Name)
 	}
 	if near := nearest(name, names); near != name {
-		return fmt.Errorf("%w%s", err, didYouMean(near))
+		return hinted(err, didYouMean(near))
 	}
 	return err
 }

@@ -25,7 +25,7 @@ done, rows, bytes and rate, and how far the stage under way is and the time that
 is left of it; on a cluster also what the workers of the flow under way last
 told.`,
 		Example: "  neardup status runs/2026-11-20",
-		Args:    need(1, "one run directory"),
+		Args:    need(1, message.Key("one run directory")),
 		RunE: func(_ *cobra.Command, args []string) error {
 			s, err := readStatus(args[0])
 			if err != nil {

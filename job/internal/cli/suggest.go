@@ -15,6 +15,7 @@ import (
 
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/message"
 )
 
 // mistyped is the most edits between what was typed and what is suggested.
@@ -37,7 +38,15 @@ func didYouMean(name string) string {
 	if name == "" {
 		return ""
 	}
-	return ": did you mean " + name + "?"
+	return fmt.Sprintf(message.Key("did you mean %s?"), name)
+}
+
+// hinted is an error with what stands behind it, if there is a hint.
+func hinted(err error, hint string) error {
+	if hint == "" {
+		return err
+	}
+	return fmt.Errorf("%w: %s", err, hint)
 }
 
 // nearCommand suggests one of a command's own commands for a mistyped one.
@@ -60,21 +69,21 @@ func nearCommand(c *cobra.Command, typed string) string {
 // replaced are flags that there were, or that other programs have, with what does
 // it here.
 var replaced = map[string]string{
-	"print-config": "run neardup config with the same flags",
-	"redis":        "write --index redis://HOST:PORT",
-	"output":       "write --out DIR",
-	"output-dir":   "write --out DIR",
-	"input":        "name inputs without a flag",
-	"jobs":         "write --workers N",
-	"threads":      "write --workers N",
-	"cores":        "write --workers N",
-	"threshold":    "write --distance N, the bits that may differ, or choose a --preset",
-	"similarity":   "write --distance N, the bits that may differ, or choose a --preset",
-	"text":         "write --text-column NAME",
-	"id":           "write --id-column NAME",
-	"force":        "name a new folder with --out, or remove the old one",
-	"overwrite":    "name a new folder with --out, or remove the old one",
-	"resume":       "the same command goes on with what an interrupted run left",
+	"print-config": message.Key("run neardup config with the same flags"),
+	"redis":        message.Key("write --index redis://HOST:PORT"),
+	"output":       message.Key("write --out DIR"),
+	"output-dir":   message.Key("write --out DIR"),
+	"input":        message.Key("name inputs without a flag"),
+	"jobs":         message.Key("write --workers N"),
+	"threads":      message.Key("write --workers N"),
+	"cores":        message.Key("write --workers N"),
+	"threshold":    message.Key("write --distance N, the bits that may differ, or choose a --preset"),
+	"similarity":   message.Key("write --distance N, the bits that may differ, or choose a --preset"),
+	"text":         message.Key("write --text-column NAME"),
+	"id":           message.Key("write --id-column NAME"),
+	"force":        message.Key("name a new folder with --out, or remove the old one"),
+	"overwrite":    message.Key("name a new folder with --out, or remove the old one"),
+	"resume":       message.Key("the same command goes on with what an interrupted run left"),
 }
 
 // nearFlag suggests a flag where the error is that there is no such one.
@@ -87,7 +96,7 @@ func nearFlag(c *cobra.Command, err error) string {
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	typed := unknown.GetSpecifiedName()
 	if now := replaced[typed]; now != "" {
-		return ": " + now
+		return now
 	}
 	if name := nearest(typed, names); name != "" {
 		return didYouMean("--" + name)
@@ -107,9 +116,9 @@ func nearFlag(c *cobra.Command, err error) string {
 	case 0:
 		return ""
 	case 1:
-		return ": " + have[0] + " has it"
+		return fmt.Sprintf(message.Key("%s has it"), have[0])
 	}
-	return ": " + strings.Join(have, ", ") + " have it"
+	return fmt.Sprintf(message.Key("%s have it"), strings.Join(have, ", "))
 }
 
 // oneDash is a usage error for a long flag with one dash, like -out DIR, which
@@ -144,9 +153,9 @@ func nearSetting(all []config.Setting, typed string) string {
 		}
 		switch section, key, _ := strings.Cut(s.Name, "."); {
 		case typed == key:
-			return ": write --set " + form
+			return fmt.Sprintf(message.Key("write --set %s"), form)
 		case typed == section && (like == "" || s.Values() != nil && !strings.Contains(like, "|")):
-			like = fmt.Sprintf(": settings of %s are given like --set %s; neardup config --list names them all", section, form)
+			like = fmt.Sprintf(message.Key("settings of %s are given like --set %s; neardup config --list names them all"), section, form)
 		}
 	}
 	return like
@@ -177,8 +186,8 @@ func wrongValue(std streams, err error) error {
 	}
 	flag, cause := invalid.GetFlag(), invalid.Unwrap()
 	if errors.As(cause, new(*strconv.NumError)) {
-		others := map[string]string{"bool": "true or false", "float64": "a number"}
-		cause = errors.New("write " + cmp.Or(others[flag.Value.Type()], "a whole number"))
+		others := map[string]string{"bool": message.Key("write true or false"), "float64": message.Key("write a number")}
+		cause = errors.New(cmp.Or(others[flag.Value.Type()], message.Key("write a whole number")))
 	}
 	return fmt.Errorf("%s %q: %w", std.typedAs(flag.Name, flag.Shorthand), invalid.GetValue(), cause)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/lookup/sorted"
 	"github.com/neardup/neardup/job"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/show"
 )
@@ -29,7 +30,7 @@ folder that look-ups keep their index in, and compares it with the size and the
 digest that were noted when it was written. It changes nothing.`,
 		Example: `  neardup verify runs/2026-11-20
   neardup verify lib/`,
-		Args: need(1, "one run directory, library or index"),
+		Args: need(1, message.Key("one run directory, library or index")),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path := args[0]
 			switch {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/warc"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/job/internal/version"
@@ -41,7 +42,7 @@ func newVersion(std streams) *cobra.Command {
 normal form of texts, the extractor of pages, run directories and libraries.
 Where lexicon, text and extractor are the same, fingerprints can be compared.`,
 		Example: `  neardup version`,
-		Args:    need(0, "no argument"),
+		Args:    need(0, message.Key("no argument")),
 		RunE: func(*cobra.Command, []string) error {
 			v := versions{
 				Version: version.Version, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH,

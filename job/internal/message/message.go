@@ -4,7 +4,6 @@
 package message
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -109,26 +108,4 @@ func (l Language) known() Language {
 		return l
 	}
 	return English
-}
-
-// Error is an error whose message the catalogue has: English as an error, in the
-// language of a person by Language.Error.
-type Error struct {
-	key  string
-	args []any
-	err  error
-}
-
-// Errorf makes such an error. The key is as for Text, without %w.
-func Errorf(key string, args ...any) error { return &Error{key, args, fmt.Errorf(key, args...)} }
-
-func (e *Error) Error() string { return e.err.Error() }
-
-// Error says an error in the language, as far as it is one of the catalogue and
-// nothing was put around it.
-func (l Language) Error(err error) string {
-	if said, ok := errors.AsType[*Error](err); ok && l != English && said.Error() == err.Error() {
-		return l.Text(said.key, said.args...)
-	}
-	return err.Error()
 }

@@ -1,7 +1,6 @@
 package message
 
 import (
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -65,11 +64,8 @@ func inCode(t *testing.T, path string, texts, counted map[string]string) error {
 		if of, is := f.X.(*ast.Ident); is && slices.Contains([]string{"strings", "bytes", "show"}, of.Name) {
 			return true
 		}
-		at := map[string]int{"Text": 0, "Key": 0, "Errorf": 0, "Count": 1}
+		at := map[string]int{"Text": 0, "Key": 0, "Count": 1}
 		i, ours := at[f.Sel.Name]
-		if of, is := f.X.(*ast.Ident); f.Sel.Name == "Errorf" && (!is || of.Name != "message") {
-			return true
-		}
 		if !ours || i >= len(call.Args) {
 			return true
 		}
@@ -125,7 +121,7 @@ func TestCatalogue(t *testing.T) {
 		have map[string]string
 	}{{texts, chinese}, {counted, things}} {
 		for key, where := range of.used {
-			if of.have[key] == "" {
+			if of.have[key] == "" && failures[key] == "" {
 				t.Errorf("%s: no Chinese form of %q", where, key)
 			}
 		}
@@ -187,9 +183,6 @@ func TestText(t *testing.T) {
 		{Chinese.Text("distance %d", 3), "汉明距离 3"},
 		{Language("").Text("distance %d", 3), "distance 3"},
 		{English.Name("copy"), "copy"},
-		{English.Error(Errorf("--publish %s: write s3://BUCKET/PREFIX", "x")), "--publish x: write s3://BUCKET/PREFIX"},
-		{Chinese.Error(fmt.Errorf("%w", Errorf("--publish %s: write s3://BUCKET/PREFIX", "x"))), "--publish x：请写 s3://BUCKET/PREFIX"},
-		{Chinese.Error(fmt.Errorf("around: %w", Errorf("--publish %s: write s3://BUCKET/PREFIX", "x"))), "around: --publish x: write s3://BUCKET/PREFIX"},
 	} {
 		if c.got != c.want {
 			t.Errorf("%q, want %q", c.got, c.want)
