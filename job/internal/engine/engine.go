@@ -158,12 +158,20 @@ func Parallel(ctx context.Context, n, workers int, f func(ctx context.Context, i
 	return group.Wait()
 }
 
-// Guard runs f and turns a panic into an error with its stack, so that one
-// document that breaks a library fails its task and not the process.
+// A Panic is the error that Guard makes of a panic.
+type Panic struct {
+	Value any
+	Stack []byte
+}
+
+func (p *Panic) Error() string { return fmt.Sprintf("panic: %v\n%s", p.Value, p.Stack) }
+
+// Guard runs f and turns a panic into a *Panic, so that one document that breaks a
+// library fails its task and not the process.
 func Guard(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			err = &Panic{p, debug.Stack()}
 		}
 	}()
 	return f()

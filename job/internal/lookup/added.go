@@ -34,6 +34,8 @@ type AddedOptions struct {
 
 	// Through, when not nil, is what the log writes through: a test's that fails.
 	Through func(wal.File) wal.File
+	// Page, when not nil, is called before a page of a batch is put in its place.
+	Page func()
 	// Step, when not nil, is called between the steps of making a night; an error
 	// ends it there, as a killed process would.
 	Step func(step string) error
@@ -42,6 +44,9 @@ type AddedOptions struct {
 func (o AddedOptions) withDefaults() AddedOptions {
 	o.Pages = cmp.Or(o.Pages, 200_000)
 	o.Waiting, o.Every, o.Wait = cmp.Or(o.Waiting, 5*o.Pages), cmp.Or(o.Every, 24*time.Hour), cmp.Or(o.Wait, time.Minute)
+	if o.Page == nil {
+		o.Page = func() {}
+	}
 	if o.Step == nil {
 		o.Step = func(string) error { return nil }
 	}
@@ -65,6 +70,11 @@ type Added struct {
 	lock     *lock.Lock
 	settings string // checksum of the library's
 	sequence int    // of the last file
+
+	// Who changes what is there holds changing: one batch at a time, or the
+	// committing goroutine. So a batch can search without keeping look-ups out, and
+	// holds mu only while a page is put in its place. changing comes before mu.
+	changing sync.Mutex
 
 	mu       sync.RWMutex
 	files    []*recent // oldest first; pages are added to the last
@@ -380,7 +390,7 @@ func (a *Added) byID(id []byte) (v data.View, class string, ok bool) {
 	return v, "", false
 }
 
-// search is among, of all pages or those on the disk, for who has the lock.
+// search is among, of all pages or those on the disk, for who has mu.
 func (a *Added) search(q *question, m *library.Manifest, all bool) {
 	for _, r := range a.files {
 		if !r.isNight(m) {
@@ -439,30 +449,26 @@ func (a *Added) add(ctx context.Context, pages []*adding) (wait []*group, err er
 // errMoved says that pages have gone to the library in between.
 var errMoved = errors.New("moved")
 
+// join is add for pages of which the library was asked. Look-ups go on meanwhile:
+// they wait for a page at a time to be put in its place.
 func (a *Added) join(pages []*adding) (wait []*group, err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	waiting := len(pages)
-	for _, r := range a.files {
-		waiting += r.size()
-	}
-	switch {
-	case a.closed:
-		return nil, errClosed
-	case slices.ContainsFunc(pages, func(p *adding) bool { return p.since != a.changes }):
-		return nil, errMoved
-	case waiting > a.o.Waiting:
-		return nil, errWaiting
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	if err := a.takes(pages); err != nil {
+		return nil, err
 	}
 	with := a.index.takeTools()
 	defer a.index.tools.Put(with)
 	for _, p := range pages {
 		p.question.verifier = with.verifier
-		a.search(p.question, p.manifest, true)
-		if p.added = !a.has(p); p.added {
+		a.compare(p)
+		a.o.Page()
+		if p.added {
 			a.append(p)
 		}
 	}
+	a.mu.RLock()
+	defer a.mu.RUnlock()
 	// Also a page that is there already is answered when it, and what it was
 	// told of, is on the disk.
 	for _, g := range []*group{a.inFlight, a.pending} {
@@ -474,6 +480,34 @@ func (a *Added) join(pages []*adding) (wait []*group, err error) {
 		a.signal()
 	}
 	return wait, nil
+}
+
+// takes returns why pages cannot be added, if they cannot.
+func (a *Added) takes(pages []*adding) error {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	waiting := len(pages)
+	for _, r := range a.files {
+		waiting += r.size()
+	}
+	switch {
+	case a.closed:
+		return errClosed
+	case slices.ContainsFunc(pages, func(p *adding) bool { return p.since != a.changes }):
+		return errMoved
+	case waiting > a.o.Waiting:
+		return errWaiting
+	}
+	return nil
+}
+
+// compare takes in what the pages that are there are to one that comes, and says
+// whether it is to be added.
+func (a *Added) compare(p *adding) {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	a.search(p.question, p.manifest, true)
+	p.added = !a.has(p)
 }
 
 // has reports whether the newest version of a page's id is the very same.
@@ -489,7 +523,7 @@ func (a *Added) has(p *adding) bool {
 	return p.question.again
 }
 
-// append adds a page to what is pending.
+// append adds a page to what is pending, for who has changing.
 func (a *Added) append(p *adding) {
 	page := addedPage{extracted: p.extracted, change: p.question.now.Manifest().Sequence, at: time.Now(), row: data.LibraryRow{
 		DocID: p.row.DocID, Hi: p.row.Hi, Lo: p.row.Lo, LengthClass: p.row.LengthClass, Length: p.row.Length,
@@ -497,8 +531,10 @@ func (a *Added) append(p *adding) {
 	}}
 	g := a.pending
 	g.body = wal.AppendRecord(g.body, page.encode(nil))
-	g.undo = append(g.undo, g.file.add(p.row.DocID, &p.view, p.row.LengthClass, page.change))
 	g.records++
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	g.undo = append(g.undo, g.file.add(p.row.DocID, &p.view, p.row.LengthClass, page.change))
 }
 
 // wait waits until groups are on the disk.
@@ -554,17 +590,15 @@ func (a *Added) write(rotate bool) (err error) {
 		}
 		a.stuck = err != nil
 	}
-	a.mu.Lock()
-	g := a.pending
-	if next != nil {
-		a.files = append(a.files, next)
-	}
-	a.pending, a.inFlight = newGroup(a.last()), g
-	a.mu.Unlock()
+	g := a.take(next)
 	if g.records > 0 {
 		if failed := a.out.Append(g.records, g.body); failed != nil {
 			g.err = fmt.Errorf("%w: %w", ErrAdded, failed)
 		}
+	}
+	if g.err != nil { // pages go
+		a.changing.Lock()
+		defer a.changing.Unlock()
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -590,6 +624,21 @@ func (a *Added) write(rotate bool) (err error) {
 		a.out = nextOut
 	}
 	return err
+}
+
+// take returns what is pending, to be written; what comes behind it goes to the
+// next file, if there is one.
+func (a *Added) take(next *recent) *group {
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	g := a.pending
+	if next != nil {
+		a.files = append(a.files, next)
+	}
+	a.pending, a.inFlight = newGroup(a.last()), g
+	return g
 }
 
 // fail takes back a group that is not on the disk, and the pages that have come

@@ -320,6 +320,50 @@ func TestSamePageAtOnce(t *testing.T) {
 	}
 }
 
+// A page on which the program panics is told of in its line; those beside it are
+// kept. Alone it is refused.
+func TestPageThatPanics(t *testing.T) {
+	dir := t.TempDir()
+	addNight(t, dir, "2026-11-01", config.PresetClassic, map[string][]string{"k": words(1, 300)})
+	s, _ := startAdding(t, dir, lookup.AddedOptions{}, lookup.ServerOptions{})
+	if err := s.index.PanicOnChinese(); err != nil {
+		t.Fatal(err)
+	}
+	chinese := []string{"天气", "北京", "上海", "经济", "发展"}
+	code, all := addTo(t, s.URL, page("a", words(2, 200)), page("b", chinese), page("c", words(3, 200)))
+	if code != http.StatusOK || len(all) != 3 || !all[0].Added || all[1].Line != 2 || all[1].Error == "" || !all[2].Added {
+		t.Errorf("%d %+v", code, all)
+	}
+	resp, err := http.Post(s.URL+"/documents", "application/json", strings.NewReader(page("b", chinese)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _ = resp.Body.Close(); resp.StatusCode != http.StatusUnprocessableEntity {
+		t.Error(resp.Status)
+	}
+	if n := s.added.Waiting(); n != 2 {
+		t.Errorf("%d pages are kept", n)
+	}
+}
+
+// Look-ups are answered while a batch is taken in, from what is on the disk.
+func TestLookUpsBesideABatch(t *testing.T) {
+	dir := t.TempDir()
+	known := words(1, 300)
+	addNight(t, dir, "2026-11-01", config.PresetBalanced, map[string][]string{"k": known})
+	asked := 0
+	var s *adding
+	s, _ = startAdding(t, dir, lookup.AddedOptions{Page: func() {
+		if got := find(t, s.index, changed(known, 3)); len(got.Matches) != 1 {
+			t.Errorf("%+v", got)
+		}
+		asked++
+	}}, lookup.ServerOptions{})
+	if code, all := addTo(t, s.URL, page("a", changed(known, 5)), page("b", changed(known, 7))); code != http.StatusOK || len(all[1].Matches) != 2 || asked != 2 {
+		t.Errorf("%d %+v, %d look-ups", code, all, asked)
+	}
+}
+
 // fullDisk is a file that has no room while full says so.
 type fullDisk struct {
 	wal.File

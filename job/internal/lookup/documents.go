@@ -183,8 +183,8 @@ type refusal struct {
 	lineError
 }
 
-// maxPages is how many pages a request has at most: while they are taken in,
-// look-ups wait.
+// maxPages is how many pages a request has at most: while they are taken in, other
+// requests with pages wait.
 const maxPages = 1000
 
 // enter waits for a turn, unless this one has pages left.
@@ -244,9 +244,28 @@ func (b *batch) add(body []byte, contentType, id string) error {
 		}
 		defer s.worked.Release(size)
 	}
-	doc, extracted, err := s.index.page(body, contentType)
+	var p *adding
+	err := engine.Guard(func() (err error) {
+		p, err = s.index.toAdd(body, contentType, id)
+		return err
+	})
+	if panicked, ok := errors.AsType[*engine.Panic](err); ok { // those beside it are kept
+		s.index.log.Error("a page that was to be added ends in a panic, and is not kept", "sha256", fmt.Sprintf("%x", sha256.Sum256(body)), "error", panicked)
+		return fail(http.StatusUnprocessableEntity, "neardup fails on this page, which is not kept: the log of the service says why")
+	}
 	if err != nil {
 		return err
+	}
+	b.pages = append(b.pages, p)
+	return s.index.added.ask(ctx, p)
+}
+
+// toAdd makes the fingerprint of a page of that content type; its id stands in it,
+// or beside it.
+func (x *Index) toAdd(body []byte, contentType, id string) (*adding, error) {
+	doc, extracted, err := x.page(body, contentType)
+	if err != nil {
+		return nil, err
 	}
 	if id != "" {
 		doc.ID = []byte(id)
@@ -254,16 +273,13 @@ func (b *batch) add(body []byte, contentType, id string) error {
 	doc.ID = data.ValidID(doc.ID)
 	switch {
 	case len(doc.ID) == 0:
-		return fail(http.StatusBadRequest, `a page that is kept needs an id, such as its URL: "id" in JSON, ?id=ID beside text and HTML`)
+		return nil, fail(http.StatusBadRequest, `a page that is kept needs an id, such as its URL: "id" in JSON, ?id=ID beside text and HTML`)
 	case len(doc.ID) > maxID:
-		return fail(http.StatusBadRequest, "the id has %d bytes: at most %d", len(doc.ID), maxID)
+		return nil, fail(http.StatusBadRequest, "the id has %d bytes: at most %d", len(doc.ID), maxID)
 	}
 	p := &adding{extracted: extracted}
-	if p.fingerprinted, err = s.index.fingerprint(doc); err != nil {
-		return err
-	}
-	b.pages = append(b.pages, p)
-	return s.index.added.ask(ctx, p)
+	p.fingerprinted, err = x.fingerprint(doc)
+	return p, err
 }
 
 // keep makes the pages a part of what is there, waits until they are on the disk,

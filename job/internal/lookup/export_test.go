@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/simhash"
+	"github.com/neardup/neardup/simhash/jieba"
 )
 
 // What the tests look at.
@@ -30,4 +33,13 @@ func DecodePage(b []byte) (row data.LibraryRow, change int64, extracted bool, er
 	var p addedPage
 	err = p.decode(b)
 	return p.row, p.change, p.extracted, err
+}
+
+// PanicOnChinese has the index panic on texts with ideographs.
+func (x *Index) PanicOnChinese() error {
+	a, err := simhash.NewWith(x.config.Features.Options, simhash.Extra{Cut: func([]jieba.Word, []byte) []jieba.Word { panic("no Chinese") }})
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.job = &engine.Job{Config: x.config, Analyzer: a, Templates: x.job.Templates}
+	return err
 }

@@ -405,6 +405,8 @@ func (a *Added) settleFile(ctx context.Context, r *recent) (made MadeNight, err 
 	if _, err := x.Refresh(ctx); err != nil {
 		return made, err
 	}
+	a.changing.Lock()
+	defer a.changing.Unlock()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.files = slices.DeleteFunc(a.files, func(f *recent) bool { return f == r })
