@@ -199,6 +199,13 @@ func fits(limit, addresses int64) error {
 		show.Bytes(addresses), show.Bytes(machine.OwnAddresses), show.Bytes(limit), show.Bytes(machine.OwnAddresses+max(limit, least)))}
 }
 
+// collected is how much of a memory cap Go's collector may fill. It may overstep
+// that for a moment, for which is a 32nd, and does not count the program's own
+// pages, which small caps feel.
+func collected(limit int64) int64 {
+	return limit - max(limit/32, min(machine.OwnPages, limit/4))
+}
+
 // perform runs the request and prints its summary, which it returns in any case.
 func perform(ctx context.Context, std streams, flags runFlags, req job.Request) (*job.Summary, error) {
 	cfg, none := req.Config, &job.Summary{Command: req.Command, Out: req.Out, Began: time.Now().UTC()}
@@ -209,9 +216,7 @@ func perform(ctx context.Context, std streams, flags runFlags, req job.Request) 
 	if err := fits(limit, machine.Addresses()); err != nil {
 		return none, err
 	}
-	// Go may overstep its limit for a moment, and does not count the program's
-	// own pages: a 32nd is for both.
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit - limit/32))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(collected(limit)))
 	// A heap of a few megabytes is collected many times a second. Memory that
 	// is never touched takes none of the machine, and counts as heap.
 	defer runtime.KeepAlive(make([]byte, min(limit/64, 128<<20)))

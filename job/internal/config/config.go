@@ -590,9 +590,12 @@ func (in Input) ReaderOptions() data.ReaderOptions {
 	}
 }
 
-// leastBudget is the least of each budget that readers take memory from: the
-// largest window that zstd itself accepts unless told otherwise.
-const leastBudget = 128 << 20
+// The least of each budget that readers take memory from: with a cap of 256 MiB a
+// window of 64 MiB is read, and one of 128 MiB told of.
+const (
+	leastWindows = 64 << 20
+	leastPages   = 128 << 20
+)
 
 // ReaderOptions are those of the input, with memory for what is large: a quarter
 // of the cap for windows, half of it for pages. Readers that share the options
@@ -600,7 +603,7 @@ const leastBudget = 128 << 20
 func (c Config) ReaderOptions() data.ReaderOptions {
 	o := c.Input.ReaderOptions()
 	limit := c.Execution.MemoryLimit()
-	o.Memory, o.Pages = machine.NewBudget(max(limit/4, leastBudget)), machine.NewBudget(max(limit/2, leastBudget))
+	o.Memory, o.Pages = machine.NewBudget(max(limit/4, leastWindows)), machine.NewBudget(max(limit/2, leastPages))
 	return o
 }
 
