@@ -461,6 +461,11 @@ func (w *Workspace) bounds(text []byte, i int) bool {
 func (w *Workspace) countOthers(text []byte, end int, times uint32) int {
 	for _, at := range w.others[:w.other] {
 		for i := int(at); i >= end && i < len(text); i = end {
+			if word := asciiWord(w.a.classes, text[i:]); word > 0 {
+				w.countText(text[i:i+word], times)
+				end = i + word
+				break
+			}
 			s := nextSpan(w.a.classes, text, i)
 			if s.start > i || s.class == classHan {
 				break
@@ -470,6 +475,19 @@ func (w *Workspace) countOthers(text []byte, end int, times uint32) int {
 		}
 	}
 	return end
+}
+
+// asciiWord returns the length of the run of ASCII letters and digits that text
+// starts with, 0 if it is none or may go on with another character.
+func asciiWord(t *classTable, text []byte) int {
+	n := 0
+	for n < len(text) && text[n] < utf8.RuneSelf && t.low[text[n]] == classWord {
+		n++
+	}
+	if n < len(text) && (text[n] >= utf8.RuneSelf || text[n] == '\'') {
+		return 0
+	}
+	return n
 }
 
 // countCodes counts the words of w.codes, which end at end: of a text that
@@ -508,13 +526,31 @@ func (w *Workspace) countCodesOf(text []byte, from, to int, times uint32) {
 // countCut counts w.words, which are words of text.
 func (w *Workspace) countCut(text []byte, times uint32) {
 	w.room(len(w.words) + 1)
-	w.n = countKnown(w.words, w.seen, w.epoch<<1|keep, times, w.hashes, w.counts, w.ids, w.n)
+	for words := range slices.Chunk(w.words, touched) {
+		touch(words, w.seen)
+		w.n = countKnown(words, w.seen, w.epoch<<1|keep, times, w.hashes, w.counts, w.ids, w.n)
+	}
 	for _, word := range w.words {
 		// Of one byte are only the separators.
 		if word.ID < 0 && word.End-word.Start > 1 {
 			w.countText(text[word.Start:word.End], times)
 		}
 	}
+}
+
+// touched is how many words' sightings are read ahead: 4 KiB of them.
+const touched = 64
+
+// touch reads the sightings of words, for nothing but that they then are in the
+// near cache. They lie anywhere in some megabytes, and here no sighting waits for
+// what is done with the one before.
+//
+//go:noinline
+func touch(words []jieba.Word, seen []sighting) (sum uint32) {
+	for i := range words {
+		sum += seen[max(words[i].ID, 0)].stamp
+	}
+	return sum
 }
 
 // countKnown counts the words that have an id among the n features that are

@@ -25,12 +25,13 @@ type Cutter struct {
 	at    []int32  // byte offset
 
 	// What is worked out for a chunk.
-	pairs []model.Node // node of the character and the next one, 0 if no word starts so
+	pairs []model.Node // node of the character and the next one, 0 if no word starts so; its check says nothing
 	best  []float64    // cost of the best way to cut from here on
 	words []word       // the best word that starts here
 
 	// Of solveFast.
 	inner  []int32 // pairs that longer words start with
+	slots  []int32 // of each, with the character after it
 	longer []longer
 
 	path []uint8 // see viterbi
@@ -53,7 +54,7 @@ func (c *Cutter) room(n int) {
 	if n > len(c.words) {
 		c.pairs, c.best = make([]model.Node, n), make([]float64, n)
 		c.words = make([]word, n)
-		c.inner, c.longer = make([]int32, n), make([]longer, n)
+		c.inner, c.slots, c.longer = make([]int32, n), make([]int32, n), make([]longer, n)
 	}
 }
 
@@ -104,7 +105,7 @@ func (c *Cutter) CutCodes(dst []Word, codes []uint16, at []int32) []Word {
 }
 
 func (c *Cutter) cut(dst []Word, codes []uint16, at []int32) []Word {
-	if hasFast {
+	if c.d.compact != nil {
 		c.fast(codes)
 	} else {
 		c.look(codes)
@@ -194,14 +195,15 @@ func (c *Cutter) solve(codes []uint16) {
 
 // fast is look and solve in assembly. Which pair is a word, which word is the
 // better one and which character separates is not to be foreseen, and there no
-// branch asks; only longer words, which are rare, are branches.
+// branch asks; only longer words, which are rare, are branches. It reads the
+// compact trie, and asks for all of a step's memory before it needs any.
 func (c *Cutter) fast(codes []uint16) {
-	d := c.d
+	d := c.d.compact
 	solveFast(&solver{
 		codes: &codes[0], n: len(codes),
-		nodes: &d.nodes[0], costs: &d.costs[0], characters: &d.characters[0],
+		checks: &d.checks[0], nodes: &d.nodes[0], roots: &d.roots[0], costs: &d.costs[0], characters: &c.d.characters[0],
 		pairs: &c.pairs[0], best: &c.best[0], words: &c.words[0],
-		inner: &c.inner[0], longer: &c.longer[0],
+		inner: &c.inner[0], slots: &c.slots[0], longer: &c.longer[0],
 	})
 }
 
@@ -209,20 +211,23 @@ func (c *Cutter) fast(codes []uint16) {
 type solver struct {
 	codes      *uint16
 	n          int
+	checks     *uint16
 	nodes      *model.Node
+	roots      *uint32
 	costs      *float64
 	characters *character
 	pairs      *model.Node
 	best       *float64
 	words      *word
 	inner      *int32
+	slots      *int32
 	longer     *longer
 }
 
 // longer is a character that a word of three characters or more may start at.
 type longer struct {
-	at   int64      //nolint:unused // of solveFast; -1 after the last
-	node model.Node //nolint:unused // of it and the next two
+	at   int64 //nolint:unused // of solveFast; -1 after the last
+	slot int64 //nolint:unused // of it and the next two
 }
 
 func (c *Cutter) listed(dst []Word, codes []uint16, at []int32) []Word {
@@ -256,7 +261,7 @@ func (c *Cutter) joined(dst []Word, codes []uint16, at []int32) []Word {
 		for j < len(words) && joins[codes[j]]&words[j].single() != 0 {
 			j++
 		}
-		dst = c.run(dst[:len(dst)-1], codes[i-1:j], at[i-1:j+1])
+		dst = c.run(dst[:len(dst)-1], codes[i-1:j], at[i-1:j+1], c.pairs[i-1:j])
 		i, before = j, 0
 	}
 	return dst

@@ -38,6 +38,7 @@ type Dictionary struct {
 	nodes      []model.Node
 	costs      []float64   // by ID+1: log weight with its sign turned; the first is Inf
 	characters []character // by code
+	compact    *compact    // nil: look and solve cut, not solveFast
 	joins      []uint8     // by code: 1 if the character can be part of an unlisted word
 	kinds      kinds
 	emit       [][model.States]float64 // by code
@@ -121,8 +122,8 @@ func (d *Dictionary) use(id int32, u UserWord) error {
 	return nil
 }
 
-// weigh sets the characters. One that is no word costs what cppjieba has it
-// cost: the most.
+// weigh sets the characters and the compact trie. A character that is no word
+// costs what cppjieba has it cost: the most.
 func (d *Dictionary) weigh() {
 	d.characters = make([]character, len(d.runes))
 	for code := range d.characters {
@@ -135,6 +136,9 @@ func (d *Dictionary) weigh() {
 		if uint16(code)-1 < model.LastSeparator {
 			c.word |= separates
 		}
+	}
+	if hasFast {
+		d.compact = newCompact(d.nodes, d.costs, len(d.runes))
 	}
 }
 

@@ -4,7 +4,7 @@ import "github.com/neardup/neardup/simhash/jieba/internal/model"
 
 // run appends the words of characters none of which is in a listed word: Latin
 // words, numbers, and what the hidden Markov model joins.
-func (c *Cutter) run(dst []Word, codes []uint16, at []int32) []Word {
+func (c *Cutter) run(dst []Word, codes []uint16, at []int32, pairs []model.Node) []Word {
 	kinds := &c.d.kinds
 	for i, j := 0, 0; i < len(codes); i = j {
 		j = i + 1
@@ -13,7 +13,7 @@ func (c *Cutter) run(dst []Word, codes []uint16, at []int32) []Word {
 			for j < len(codes) && kinds.of(codes[j]) == wide {
 				j++
 			}
-			dst = c.viterbi(dst, codes[i:j], at[i:j+1])
+			dst = c.viterbi(dst, codes[i:j], at[i:j+1], pairs[i:j])
 			continue
 		case letter:
 			for j < len(codes) && kinds.of(codes[j])&(letter|digit) != 0 {
@@ -24,7 +24,7 @@ func (c *Cutter) run(dst []Word, codes []uint16, at []int32) []Word {
 				j++
 			}
 		}
-		dst = c.unlisted(dst, codes[i:j], at[i:j+1])
+		dst = c.unlisted(dst, codes[i:j], at[i:j+1], pairs[i:j])
 	}
 	return dst
 }
@@ -67,20 +67,23 @@ func newKinds() (k kinds) {
 }
 
 // unlisted appends the characters as one word.
-func (c *Cutter) unlisted(dst []Word, codes []uint16, at []int32) []Word {
-	return append(dst, Word{at[0], at[len(codes)], c.find(codes)})
+func (c *Cutter) unlisted(dst []Word, codes []uint16, at []int32, pairs []model.Node) []Word {
+	return append(dst, Word{at[0], at[len(codes)], c.find(codes, pairs)})
 }
 
-// find returns the ID of the word of these characters, -1 for none.
-func (c *Cutter) find(codes []uint16) int32 {
-	slot := uint32(codes[0])
-	for _, code := range codes[1:] {
-		slot = c.d.nodes[slot].Base() + uint32(code)
-		if c.d.nodes[slot].Check() != code {
+// find returns the ID of the word of these characters, -1 for none. The nodes of
+// their pairs are known.
+func (c *Cutter) find(codes []uint16, pairs []model.Node) int32 {
+	if len(codes) == 1 {
+		return c.d.characters[codes[0]].word.id()
+	}
+	node := pairs[0]
+	for _, code := range codes[2:] {
+		if node = c.d.nodes[node.Base()+uint32(code)]; node.Check() != code {
 			return -1
 		}
 	}
-	return int32(c.d.nodes[slot].Value()) - 1
+	return int32(node.Value()) - 1
 }
 
 // viterbi appends the words the hidden Markov model finds in characters none of
@@ -91,9 +94,9 @@ func (c *Cutter) find(codes []uint16) int32 {
 // a better one counts as reached from E. The model allows a word only to be S
 // or to go from B over any number of M to E; Unseen, the probability of every
 // other transition, is never the better one, so these need no sum.
-func (c *Cutter) viterbi(dst []Word, codes []uint16, at []int32) []Word {
+func (c *Cutter) viterbi(dst []Word, codes []uint16, at []int32, pairs []model.Node) []Word {
 	if len(codes) == 1 {
-		return c.unlisted(dst, codes, at)
+		return c.unlisted(dst, codes, at, pairs)
 	}
 	const (
 		b = model.B
@@ -113,9 +116,9 @@ func (c *Cutter) viterbi(dst []Word, codes []uint16, at []int32) []Word {
 		qs := max(pe+t[e][s]+emit[s], ps+t[s][s]+emit[s])
 		if min(qe, qs) > model.Unseen {
 			if qe >= qs {
-				return c.unlisted(dst, codes, at)
+				return c.unlisted(dst, codes, at, pairs)
 			}
-			return c.unlisted(c.unlisted(dst, codes[:1], at), codes[1:], at[1:])
+			return c.unlisted(c.unlisted(dst, codes[:1], at, pairs), codes[1:], at[1:], pairs[1:])
 		}
 	}
 	c.path = c.path[:0]
@@ -140,11 +143,11 @@ func (c *Cutter) viterbi(dst []Word, codes []uint16, at []int32) []Word {
 	left := 0
 	for x, state := range c.path {
 		if state == e || state == s {
-			dst = c.unlisted(dst, codes[left:x+1], at[left:])
+			dst = c.unlisted(dst, codes[left:x+1], at[left:], pairs[left:])
 			left = x + 1
 		}
 	}
-	return c.unlisted(dst, codes[left:], at[left:])
+	return c.unlisted(dst, codes[left:], at[left:], pairs[left:])
 }
 
 // better returns the greater of two probabilities and the state it comes from,

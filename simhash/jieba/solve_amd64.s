@@ -15,11 +15,12 @@
 	MOVWLZX (SI)(DI*2), AX \
 	MOVQ (R8)(DI*8), BX \
 	SHLQ $4, AX \
+	MOVWLZX BX, R11 \
 	SHRQ $40, BX \
 	MOVSD character_cost(R10)(AX*1), X2 \
 	MOVQ character_word(R10)(AX*1), AX \
 	ADDSD X1, X2 \
-	ADDSD (R9)(BX*8), X0 \
+	ADDSD (R9)(R11*8), X0 \
 	MOVQ AX, R11 \
 	SARQ $63, R11 \
 	MOVQ R11, X4 \ // all bits if the character separates
@@ -42,63 +43,111 @@
 TEXT ·solveFast(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), DX
 	MOVQ solver_codes(DX), SI
-	MOVQ solver_nodes(DX), R15
+	MOVQ solver_checks(DX), R15
+	MOVQ solver_nodes(DX), R11
+	MOVQ solver_roots(DX), R13
 	MOVQ solver_pairs(DX), R8
 	MOVQ solver_inner(DX), R10
 	MOVQ solver_longer(DX), R14
 	MOVQ solver_n(DX), DX
 	DECQ DX // the last character
 
-	// The nodes of all pairs, and which pairs longer words start with.
+	// What follows waits for memory more than for anything else. So each step is a
+	// pass of its own that does not need what it asks for: the next pass does.
+	//
+	// The slots of all pairs.
 	XORL DI, DI
 	XORL R9, R9
 	XORL R12, R12
-	XORL R13, R13
-	MOVWLZX (SI), BX
-	MOVQ (R15)(BX*8), BX
-
-pair:
+	MOVWLZX (SI), AX
 	CMPQ DI, DX
 	JGE  pairs
-	BASE(BX)
+
+check:
+	MOVL (R13)(AX*4), BX
 	MOVWLZX 2(SI)(DI*2), AX
 	ADDQ AX, BX
-	MOVQ (R15)(BX*8), CX
-	CMPW CX, AX
-	CMOVQNE R9, CX
+	MOVL BX, (R8)(DI*8)
+	PREFETCHT0 (R15)(BX*2)
+	INCQ DI
+	CMPQ DI, DX
+	JLT  check
+
+	// Slot 0 in place of those that start no word.
+	XORL DI, DI
+
+slot:
+	MOVL (R8)(DI*8), BX
+	MOVWLZX 2(SI)(DI*2), AX
+	CMPW AX, (R15)(BX*2)
+	CMOVQNE R9, BX
+	MOVL BX, (R8)(DI*8)
+	PREFETCHT0 (R11)(BX*8)
+	INCQ DI
+	CMPQ DI, DX
+	JLT  slot
+
+	// Their nodes, and which pairs longer words start with.
+	XORL DI, DI
+
+pair:
+	MOVL (R8)(DI*8), BX
+	MOVQ (R11)(BX*8), CX
 	MOVQ CX, (R8)(DI*8)
 	MOVL DI, (R10)(R12*4)
 	BASE(CX)
 	NEGL CX
 	ADCQ $0, R12
-	MOVQ (R15)(AX*8), BX
 	INCQ DI
-	JMP  pair
+	CMPQ DI, DX
+	JLT  pair
 
 pairs:
 	MOVQ R9, (R8)(DX*8)
+	MOVQ s+0(FP), R13
+	MOVQ solver_slots(R13), R13
 
-	// Of these the nodes with the character after them, from right to left.
-triple:
-	DECQ R12
-	JLT  triples
-	MOVL (R10)(R12*4), DI
+	// Of these the slots with the character after them. No character comes after
+	// the last pair, which is the last of them if it is there.
+	TESTQ R12, R12
+	JEQ  triples
+	MOVL -4(R10)(R12*4), DI
 	LEAQ 2(DI), AX
 	CMPQ AX, DX
-	JGT  triple // no character comes after the last pair
-	MOVQ (R8)(DI*8), BX
-	BASE(BX)
-	MOVWLZX (SI)(AX*2), AX
-	ADDQ AX, BX
-	MOVQ (R15)(BX*8), BX
-	MOVQ DI, longer_at(R14)
-	MOVQ BX, longer_node(R14)
+	SETGT CX
+	MOVBLZX CX, CX
+	SUBQ CX, R12
+	JEQ  triples
 	XORL CX, CX
-	CMPW BX, AX
+
+ahead:
+	MOVL (R10)(CX*4), DI
+	MOVL 2(R8)(DI*8), BX
+	ANDL $0xffffff, BX
+	MOVWLZX 4(SI)(DI*2), AX
+	ADDQ AX, BX
+	MOVL BX, (R13)(CX*4)
+	PREFETCHT0 (R15)(BX*2)
+	INCQ CX
+	CMPQ CX, R12
+	JLT  ahead
+
+	// And their nodes, from right to left.
+triple:
+	MOVL -4(R10)(R12*4), DI
+	MOVL -4(R13)(R12*4), BX
+	MOVWLZX 4(SI)(DI*2), AX
+	XORL CX, CX
+	CMPW AX, (R15)(BX*2)
 	SETEQ CX
+	CMOVQNE R9, BX
+	PREFETCHT0 (R11)(BX*8)
+	MOVQ DI, longer_at(R14)
+	MOVQ BX, longer_slot(R14)
 	SHLQ $4, CX
 	ADDQ CX, R14
-	JMP  triple
+	DECQ R12
+	JNE  triple
 
 triples:
 	MOVQ $-1, AX
@@ -131,14 +180,18 @@ happens:
 	TESTQ DI, DI
 	JLT  done
 	STEP
-	MOVQ longer_node(R14), BX
+	MOVQ s+0(FP), R11
+	MOVQ solver_nodes(R11), R11
+	MOVQ longer_slot(R14), BX
+	MOVQ (R11)(BX*8), BX
 	LEAQ 3(DI), CX // where the word ends
 
 word:
-	MOVQ BX, R11
-	SHRQ $40, R11
+	MOVWLZX BX, R11
 	MOVSD (R9)(R11*8), X3
 	ADDSD (R12)(CX*8), X3
+	MOVQ BX, R11
+	SHRQ $40, R11
 	SHLQ $16, R11
 	SUBQ DI, R11
 	ADDQ CX, R11
@@ -151,10 +204,13 @@ word:
 	JGE  found
 	MOVWLZX (SI)(CX*2), R11
 	ADDQ R11, BX
-	MOVQ (R15)(BX*8), BX
+	CMPW R11, (R15)(BX*2)
+	JNE  found
+	MOVQ s+0(FP), R11
+	MOVQ solver_nodes(R11), R11
+	MOVQ (R11)(BX*8), BX
 	INCQ CX
-	CMPW BX, R11
-	JEQ  word
+	JMP  word
 
 found:
 	STORE

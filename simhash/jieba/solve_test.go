@@ -1,6 +1,7 @@
 package jieba
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +18,9 @@ func TestFastIsSolve(t *testing.T) {
 	d, err := Default()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if d.compact == nil {
+		t.Fatal("jieba's own dictionary has no compact trie")
 	}
 	plain, fast := d.NewCutter(true), d.NewCutter(true)
 	parts := []string{"，", "。", " ", "\n", "a1", "\x00", "㐂", "的", "一", "不", "国"}
@@ -38,4 +42,41 @@ func TestFastIsSolve(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The compact trie says of each slot what the trie says.
+func TestCompact(t *testing.T) {
+	d, err := Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCompact(d.nodes, d.costs, len(d.runes))
+	for slot, node := range d.nodes {
+		small := c.nodes[slot]
+		if c.checks[slot] != node.Check() || small.Base() != node.Base() || small.Value() != node.Value() || c.costs[small.Check()] != d.costs[node.Value()] {
+			t.Fatalf("slot %d: check %d and node %x, want those of %x", slot, c.checks[slot], small, node)
+		}
+	}
+	costs := []float64{math.Inf(1)}
+	for len(costs) <= math.MaxUint16 {
+		costs = append(costs, float64(len(costs)))
+	}
+	if newCompact(d.nodes[:1], costs[1:], 1) == nil || newCompact(d.nodes[:1], costs, 1) != nil {
+		t.Error("as many costs as an index tells apart are not the limit")
+	}
+}
+
+// A dictionary of too many different costs is cut in Go, into the same words.
+func TestWithoutCompact(t *testing.T) {
+	d, err := Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := *d
+	other.compact = nil
+	text := []byte("我来到北京清华大学，他来到了网易杭研大厦。小明硕士毕业于中国科学院计算所 iPhone 4S")
+	want, got := d.NewCutter(true).Cut(nil, text), other.NewCutter(true).Cut(nil, text)
+	if !slices.Equal(got, want) {
+		t.Errorf("cut into %v, want %v", got, want)
+	}
 }

@@ -54,6 +54,9 @@ func (n Node) WithValue(value uint32) Node {
 	return n&(1<<valueAt-1) | Node(value)<<valueAt
 }
 
+// WithCheck returns n with another check.
+func (n Node) WithCheck(check uint16) Node { return n&^noCheck | Node(check) }
+
 // Pack lays words, given as character codes below codes, out as a double array.
 // It returns the array, in which the value of words[i] is i+1, and the slots in
 // which the words end. Words must be distinct and not empty. The array is long
