@@ -32,7 +32,7 @@ type Analyzer struct {
 	ranks      bool              // the options ask for the rank by tf × idf
 	meanIDF    uint32            // of a word without idf
 	otherIDF   map[uint64]uint32 // of words without id, by their hash
-	stop       hashTable         // hashes of stop words
+	stop       stopSet
 	weight     weight
 
 	cells         *[0x10002]uint16 // by character, two more that codeWide may read

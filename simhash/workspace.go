@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/neardup/neardup/simhash/internal/large"
 	"github.com/neardup/neardup/simhash/jieba"
 )
 
@@ -104,7 +105,7 @@ func (a *Analyzer) NewWorkspace() *Workspace {
 		if a.cut == nil {
 			w.coder = a.dictionary.NewCutter(a.options.HMM)
 		}
-		w.seen = make([]sighting, len(a.hashes))
+		w.seen = large.Make[sighting](len(a.hashes))
 		for id, h := range a.hashes {
 			w.seen[id].hash = h
 		}
@@ -793,17 +794,30 @@ func (t *hashTable) added(epoch uint32) {
 	}
 }
 
-func (t *hashTable) add(hash uint64) {
-	if t.slots == nil {
-		t.slots = make([]hashSlot, 1<<10)
+// stopSet is the hashes of stop words. Most words are none, and for most of those
+// a bit says so: 8 KiB of them stay in the near cache, the table does not.
+type stopSet struct {
+	table hashTable
+	bits  [1 << 10]uint64 // by the lowest bits of the hash
+}
+
+func (s *stopSet) bit(hash uint64) (word *uint64, mask uint64) {
+	return &s.bits[hash/64%uint64(len(s.bits))], 1 << (hash % 64)
+}
+
+func (s *stopSet) add(hash uint64) {
+	if s.table.slots == nil {
+		s.table.slots = make([]hashSlot, 1<<10)
 	}
-	if s := t.find(hash, 1); s.epoch != 1 {
-		*s = hashSlot{hash: hash, epoch: 1}
-		t.added(1)
+	if slot := s.table.find(hash, 1); slot.epoch != 1 {
+		*slot = hashSlot{hash: hash, epoch: 1}
+		s.table.added(1)
+		word, mask := s.bit(hash)
+		*word |= mask
 	}
 }
 
-// has reports whether hash is in the set that add made.
-func (t *hashTable) has(hash uint64) bool {
-	return t.used > 0 && t.find(hash, 1).epoch == 1
+func (s *stopSet) has(hash uint64) bool {
+	word, mask := s.bit(hash)
+	return *word&mask != 0 && s.table.find(hash, 1).epoch == 1
 }

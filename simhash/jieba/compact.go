@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/neardup/neardup/simhash/internal/large"
 	"github.com/neardup/neardup/simhash/jieba/internal/model"
 )
 
@@ -29,7 +30,7 @@ func newCompact(nodes []model.Node, costs []float64, roots int) *compact {
 	if len(distinct) > math.MaxUint16 {
 		return nil
 	}
-	c := &compact{make([]uint16, len(nodes)), make([]model.Node, len(nodes)), make([]uint32, roots), distinct}
+	c := &compact{large.Make[uint16](len(nodes)), large.Make[model.Node](len(nodes)), make([]uint32, roots), distinct}
 	for slot, node := range nodes {
 		i, _ := slices.BinarySearchFunc(distinct, costs[node.Value()], descending)
 		c.checks[slot], c.nodes[slot] = node.Check(), node.WithCheck(uint16(i))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -139,6 +140,7 @@ func hex4(b []byte) rune {
 // unescape appends the decoded string to dst. A surrogate without its other
 // half becomes U+FFFD.
 func unescape(dst, b []byte) []byte {
+	dst = slices.Grow(dst, len(b))
 	for i := 0; i < len(b); {
 		n := bytes.IndexByte(b[i:], '\\')
 		if n < 0 {

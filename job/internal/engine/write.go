@@ -507,6 +507,11 @@ func characters(text []byte) (wide, others int64) {
 			others++
 			continue
 		}
+		if text[i]-0xe5 <= 0xe9-0xe5 && i+2 < len(text) && text[i+1]&0xc0 == 0x80 && text[i+2]&0xc0 == 0x80 {
+			i += 3 // U+5000 to U+9FFF, which are Han
+			wide++
+			continue
+		}
 		r, size := utf8.DecodeRune(text[i:])
 		if i += size; r >= firstWide && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) {
 			wide++

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package large
+
+const advises = false
+
+func advise([]byte) {}
