@@ -169,6 +169,9 @@ func TestContainedInTheCleanDump(t *testing.T) {
 // else: the clean dump, what it leaves out and for what, and all that later
 // nights go by are the same, as are the nights that go by it.
 func TestContainedChangesClustersAlone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes many runs")
+	}
 	docs := contained(sized(40))
 	for i, d := range docs[:len(docs)-1] {
 		if i%3 == 0 {

@@ -28,11 +28,11 @@ import (
 // comparison of all documents of all nights with each other, with any number of
 // workers.
 func TestTenNights(t *testing.T) {
-	count := 10
+	count, presets := 10, []string{config.PresetClassic, config.PresetBalanced}
 	if testing.Short() {
-		count = 7
+		count, presets = 7, presets[1:]
 	}
-	for _, preset := range []string{config.PresetClassic, config.PresetBalanced} {
+	for _, preset := range presets {
 		t.Run(preset, func(t *testing.T) {
 			t.Parallel()
 			cfg, err := config.Default().WithPreset(preset)
@@ -205,6 +205,9 @@ func TestVerdictsOnHistory(t *testing.T) {
 // With the rule that the earliest stays, the clean dump has only what no
 // earlier night had.
 func TestKeepEarliestOverNights(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes many runs")
+	}
 	dir := t.TempDir()
 	line := func(id string, seed uint64) string { return fmt.Sprintf(`{"id":%q,"text":%q}`, id, text(seed, 120)) }
 	jsonl(t, filepath.Join(dir, "2026-11-01.jsonl"), line("a", 1), line("b", 2))

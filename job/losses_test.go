@@ -16,6 +16,9 @@ import (
 // A site that loses most of its pages to others is named, and a cluster of many
 // sites; what comes again, or stands twice, is no loss.
 func TestLosses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes many runs")
+	}
 	dir := t.TempDir()
 	var lines []string
 	add := func(id string, seed uint64, more string) {

@@ -17,6 +17,9 @@ import (
 // A gzip member that is too large to be held is inflated once. If its checksum is
 // wrong at its end, nothing of it is believed, and what stands behind it is.
 func TestLargeMember(t *testing.T) {
+	if testing.Short() {
+		t.Skip("its members are large")
+	}
 	member := func(name string, documents int) []byte {
 		var b bytes.Buffer
 		z := gzip.NewWriter(&b)

@@ -100,6 +100,9 @@ func TestOwnText(t *testing.T) {
 // What is learned depends on the input alone: not on workers, not on where a run
 // was interrupted. It is told in the fingerprints.
 func TestOwnTextIsTheSameAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes many runs")
+	}
 	dir := t.TempDir()
 	lines := sitesLines()
 	if err := os.Mkdir(filepath.Join(dir, "in"), 0o700); err != nil {
@@ -184,6 +187,9 @@ func TestOwnTextOfNights(t *testing.T) {
 // A site of few pages a night is learned over nights, from what the library
 // keeps of them; later versions of a page count once.
 func TestOwnTextOfSmallSites(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes many runs")
+	}
 	dir := t.TempDir()
 	lines := sitesLines()[:29]
 	for night := range 4 {
@@ -208,6 +214,9 @@ func TestOwnTextOfSmallSites(t *testing.T) {
 // A night that was interrupted, after it has learned from the library's samples
 // or before it adds its own, leaves the samples of one that was not.
 func TestSamplesOfAnInterruptedNight(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes many runs")
+	}
 	lines := sitesLines()
 	want := ""
 	for _, at := range []string{"", engine.Fingerprint.Name, engine.Write.Name} {

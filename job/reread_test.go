@@ -37,6 +37,9 @@ func (m mixing) Each(ctx context.Context, j *engine.Job, stage engine.Stage, tas
 // A run reads a sample of what it leaves out again, and says how like it is to what
 // stays; too many that are not are an error, unless the distance alone decides.
 func TestSampleIsReadAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes many runs")
+	}
 	dir := t.TempDir()
 	var files []string
 	const n = 30

@@ -183,6 +183,9 @@ func readClean(t *testing.T, path string) (docs []map[string]string) {
 // Once an archive is fingerprinted a run needs it no more: it goes on and ends
 // with the bytes of an undisturbed one, consults texts, and explains them.
 func TestArchivesMayGo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes many runs")
+	}
 	presets := []string{config.PresetThorough, config.PresetBalanced}
 	if testing.Short() {
 		presets = presets[:1]

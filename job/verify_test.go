@@ -167,7 +167,11 @@ func TestVerifiedRunEqualsAllPairs(t *testing.T) {
 		lines = append(lines, fmt.Sprintf(`{"id":%q,"text":%q}`, d.id, d.text))
 	}
 	in := jsonl(t, filepath.Join(t.TempDir(), "in.jsonl"), lines...)
-	for _, preset := range []string{config.PresetBalanced, config.PresetThorough} {
+	presets := []string{config.PresetBalanced, config.PresetThorough}
+	if testing.Short() {
+		presets = presets[1:]
+	}
+	for _, preset := range presets {
 		cfg, err := config.Default().WithPreset(preset)
 		if err != nil {
 			t.Fatal(err)

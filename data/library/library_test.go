@@ -536,6 +536,10 @@ func (f crashFile) Close() error {
 // then ends as if nothing had happened, and leaves no file behind.
 func TestCrashes(t *testing.T) {
 	ctx := context.Background()
+	step := 1
+	if testing.Short() {
+		step = 7
+	}
 	prepare := func(dir string) {
 		l := lock(t, dir, library.Options{PartRows: 5, FS: healthy()})
 		defer l.Close()
@@ -584,7 +588,7 @@ func TestCrashes(t *testing.T) {
 			after := contents(t, done)
 			files := holding(t, done)
 			kept, changed := 0, 0
-			for at := 0; ; at++ {
+			for at := 0; ; at += step {
 				dir := filepath.Join(t.TempDir(), "crashed")
 				copyFolder(t, base, dir)
 				disk := &crashFS{at: at}

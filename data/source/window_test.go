@@ -18,6 +18,9 @@ import (
 // Windows take about what was asked for, from all over a split where records
 // can be found in its middle, and read no document but whole ones.
 func TestWindows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("its files are large")
+	}
 	const documents, size = 4000, 1 << 20
 	r := rand.New(rand.NewPCG(1, 2))
 	page := func(i int) string { // it hardly shrinks

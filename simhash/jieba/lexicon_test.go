@@ -101,6 +101,9 @@ func ownLexicon(tb testing.TB) fstest.MapFS {
 // TestLexiconIdentity compares the words of both segmenters, with lexicons of
 // one's own, over 10,000 real documents.
 func TestLexiconIdentity(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds models")
+	}
 	dir := shared(t)
 	own := ownLexicon(t)
 	for _, c := range []struct {
@@ -175,6 +178,9 @@ func TestLexiconIdentity(t *testing.T) {
 }
 
 func TestLexicon(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds models")
+	}
 	own := ownLexicon(t)
 	d, plain := lexiconOf(t, own), dictionary(t)
 	id := func(d *jieba.Dictionary, word string) int32 {
@@ -235,6 +241,9 @@ func TestLexicon(t *testing.T) {
 }
 
 func TestLexiconErrors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds models")
+	}
 	for _, c := range []struct {
 		files map[string]string
 		want  string
@@ -263,6 +272,9 @@ func TestLexiconErrors(t *testing.T) {
 // FuzzReadLexicon reads any two files: it never panics, and what it takes is
 // written so that it reads the same again.
 func FuzzReadLexicon(f *testing.F) {
+	if testing.Short() {
+		f.Skip("it builds models")
+	}
 	f.Add([]byte("的 9 uj\n中国 5 ns\n"), []byte("-0.5 -3.14e+100 -3.14e+100 -1\n-3.14e+100 -1 -1 -3.14e+100\n-1 -3.14e+100 -3.14e+100 -1\n-3.14e+100 -1 -1 -3.14e+100\n-1 -3.14e+100 -3.14e+100 -1\n中:-1\n国:-1\n中:-2\n的:-1\n"))
 	f.Add([]byte("\ufeffa 1 \r\nb 2 x\n"), []byte("#\n"))
 	f.Fuzz(func(t *testing.T, words, hmm []byte) {

@@ -83,7 +83,7 @@ func events(t testing.TB, path string, workers int) (events []string, texts [][]
 func TestDamage(t *testing.T) {
 	runs := 300
 	if testing.Short() {
-		runs = 60
+		runs = 20
 	}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -365,8 +365,11 @@ func TestOnce(t *testing.T) {
 			damaged++
 		}
 	}
-	broken := 0
-	for i := range 40 {
+	broken, step := 0, 1
+	if testing.Short() {
+		step = 5
+	}
+	for i := 0; i < 40; i += step {
 		changed, workers := bytes.Clone(file), 1+2*(i%2)
 		switch {
 		case i < 2: // sound
@@ -406,7 +409,11 @@ func TestCloseMembers(t *testing.T) {
 	if err := os.WriteFile(path, file, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for n := range 52 {
+	step := 1
+	if testing.Short() {
+		step = 10
+	}
+	for n := 0; n < 52; n += step {
 		m, err := stream.OpenMembers(data.Split{Path: path, End: -1}, data.ReaderOptions{Workers: 3})
 		if err != nil {
 			t.Fatal(err)

@@ -61,6 +61,9 @@ func libraryFor(t testing.TB, dir string) (lib string) {
 // it makes nights. Senders that got no answer send the same again. In the end each
 // page that was answered for stands in the library, and none twice.
 func TestKilledWhileAdding(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts many processes")
+	}
 	kills := 12 // NEARDUP_KILLS=50 has more
 	if testing.Short() {
 		kills = 4
@@ -197,6 +200,9 @@ func TestKilledWhileAdding(t *testing.T) {
 // While the disk is full pages are refused with 507 and look-ups go on; when there
 // is room again adding goes on.
 func TestAddingOnAFullDisk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts many processes")
+	}
 	dir := t.TempDir()
 	lib := libraryFor(t, dir)
 	disk := filepath.Join(lib, library.Added)

@@ -22,6 +22,9 @@ import (
 // A run whose input stands in an S3 store, and which is published there, has
 // the bytes of one on files.
 func TestRunInStore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts many processes")
+	}
 	server := objecttest.Start(t, "crawl")
 	dir := t.TempDir()
 	in := filepath.Join(dir, "dump")
@@ -141,6 +144,9 @@ func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // that is killed while it uploads leaves no marker, and the same command completes it.
 // A second run to the same place is refused.
 func TestOutInStore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts many processes")
+	}
 	server := objecttest.Start(t, "crawl")
 	dir := t.TempDir()
 	in, here, work := filepath.Join(dir, "dump"), filepath.Join(dir, "here"), filepath.Join(dir, "work")

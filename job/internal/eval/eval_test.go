@@ -543,6 +543,9 @@ func TestNewRefuses(t *testing.T) {
 
 // The same corpus gives the same result, with any number of workers.
 func TestMeasureIsDeterministic(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it measures several times")
+	}
 	c := planted(t, 0.4)
 	var first []byte
 	for _, workers := range []int{1, 4} {

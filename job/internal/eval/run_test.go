@@ -23,6 +23,9 @@ import (
 // have the same pairs in both. With NEARDUP_LAB on the documents of TestGoals
 // too.
 func TestRunFindsWhatIsMeasured(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it measures several times")
+	}
 	c := planted(t, 0.3)
 	r := rand.New(rand.NewPCG(31, 32))
 	for i := range 40 {

@@ -193,6 +193,9 @@ func TestFlippedBitsOfIndex(t *testing.T) {
 // library. A file of the index is named after the change and the digest of the
 // library's file that it was made of, and says its name.
 func TestExchangedIndexes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes many runs")
+	}
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	texts := [][]string{words(1, 300), words(2, 300), words(3, 300), words(4, 300)}
 	index := func(dir string, first int) (paths []string) {
@@ -558,6 +561,9 @@ func FuzzHandler(f *testing.F) {
 // that was lost: the index, which was not put back, must not take the one for
 // the other; a service that runs on must not either.
 func TestRestoredBackup(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes many runs")
+	}
 	dir := t.TempDir()
 	lib, backup := filepath.Join(dir, "lib"), filepath.Join(dir, "backup")
 	a, b, c := words(1, 300), words(2, 300), words(3, 300)

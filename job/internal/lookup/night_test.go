@@ -26,6 +26,9 @@ var errKilled = errors.New("killed here")
 // A service that is ended at any step of making a night, and started again, has
 // each page once, before and behind the night.
 func TestNightKilledAtEachStep(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes many runs")
+	}
 	text := func(i int) []string { return words(uint64(i+10), 200) }
 	for _, step := range []string{"named", "matched", "half", "merges", "night", "removed"} {
 		t.Run(step, func(t *testing.T) {

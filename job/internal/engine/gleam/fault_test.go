@@ -529,6 +529,7 @@ func (r *faultRuns) each(ctx context.Context, t *testing.T, e *Engine, dir *rund
 // a task and one of a process.
 func TestFaults(t *testing.T) {
 	needCluster(t)
+	skipShort(t)
 	t.Parallel()
 	type try struct {
 		fault
@@ -541,9 +542,6 @@ func TestFaults(t *testing.T) {
 		{taskFaults[3], matchPoints[1]},
 		{taskFaults[3], historyPoints[1]},
 		{processFaults[1], historyPoints[2]},
-	}
-	if testing.Short() {
-		tries = []try{{taskFaults[1], splitPoints[1]}, {taskFaults[3], matchPoints[1]}}
 	}
 	if long() {
 		tries = nil

@@ -62,6 +62,7 @@ func crawl(t *testing.T) string {
 // every preset and width, from documents and from fingerprints.
 func TestRunsEqualLocal(t *testing.T) {
 	needCluster(t)
+	skipShort(t)
 	t.Parallel()
 	c := startCluster(t, 3, 4)
 	input := crawl(t)
@@ -83,7 +84,6 @@ func TestRunsEqualLocal(t *testing.T) {
 		}
 	}
 	t.Run("standard input", func(t *testing.T) {
-		skipShort(t)
 		text, err := os.ReadFile(filepath.Join(input, "sample", "pages-01.jsonl"))
 		if err != nil {
 			t.Fatal(err)
@@ -95,7 +95,6 @@ func TestRunsEqualLocal(t *testing.T) {
 		}
 	})
 	t.Run("fingerprints", func(t *testing.T) {
-		skipShort(t)
 		out := filepath.Join(t.TempDir(), "run")
 		_, err := job.Run(t.Context(), job.Request{Command: job.CommandRun, Inputs: []string{input}, Out: out, Config: config.Default(), Engine: local.New(2), Log: testLog(t)})
 		if err != nil {

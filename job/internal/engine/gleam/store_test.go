@@ -18,6 +18,7 @@ import (
 // not read is refused before any work.
 func TestStore(t *testing.T) {
 	needCluster(t)
+	skipShort(t)
 	server := objecttest.Start(t, "crawl")
 	folder := t.TempDir()
 	dump(t, folder)

@@ -32,6 +32,9 @@ func derive(dir string) (*Model, error) {
 // TestModelIsCurrent derives the model again and compares it with the embedded
 // one byte for byte. With -update it writes it.
 func TestModelIsCurrent(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the model")
+	}
 	if _, err := os.Stat(gojieba.DICT_DIR); err != nil {
 		t.Skipf("gojieba's dictionaries not found at %s", gojieba.DICT_DIR)
 	}
@@ -70,6 +73,9 @@ func TestModelIsCurrent(t *testing.T) {
 // to the byte, so that a lexicon of which a file is missing has the rest of
 // jieba's own.
 func TestLexicon(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the model")
+	}
 	embedded, err := os.ReadFile(filepath.Join("..", "..", "model.bin"))
 	if err != nil {
 		t.Fatal(err)
