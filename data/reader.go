@@ -116,8 +116,8 @@ func Give(m Memory, n int64) {
 	}
 }
 
-// Bear returns nil for a *NoColumn that Missing is told of, else err.
-func (o ReaderOptions) Bear(err error) error {
+// TolerateMissing returns nil for a *NoColumn that Missing is told of, else err.
+func (o ReaderOptions) TolerateMissing(err error) error {
 	missing := (*NoColumn)(nil)
 	if o.Missing == nil || !errors.As(err, &missing) {
 		return err

@@ -9,7 +9,7 @@ import "math"
 // Posting is what the map emits: a document under one key.
 type Posting struct {
 	Key    uint64 // table and value, simhash.Key
-	Hi, Lo uint64 // the rest, which tells the documents of a group apart
+	Hi, Lo uint64 // the suffix, which tells the documents of a group apart
 	Doc    uint64 // document number
 }
 
@@ -45,7 +45,7 @@ const (
 	ByDistance Reason = iota // the fingerprints alone decide
 	BySketches               // the estimate reaches the limit
 	ByEstimate               // it does, by less than the texts may take from it, but they are gone
-	Open                     // the estimate is so near the limit that the texts decide
+	Undecided                // the estimate is so near the limit that the texts decide
 	ByTexts                  // the texts' similarity reaches the limit
 	ByEquality               // short texts of the same letters and digits
 	ByEdits                  // short texts of few edits
@@ -57,13 +57,13 @@ const (
 )
 
 var reasons = [...]string{
-	ByDistance: "distance", BySketches: "sketches alike", ByEstimate: "sketches near the limit", Open: "texts wanted",
+	ByDistance: "distance", BySketches: "sketches alike", ByEstimate: "sketches near the limit", Undecided: "texts wanted",
 	ByTexts: "texts alike", ByEquality: "short, equal", ByEdits: "short, few edits",
 	BySlips: "texts alike but for slips", ByOrder: "texts alike in order", Contains: "contains", Contained: "contained", NotTheSame: "not the same",
 }
 
 // Same reports whether a pair of that reason is the same.
-func (r Reason) Same() bool { return r != Open && r < Contains }
+func (r Reason) Same() bool { return r != Undecided && r < Contains }
 
 // Reverse is the reason with the two documents exchanged.
 func (r Reason) Reverse() Reason {

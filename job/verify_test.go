@@ -108,7 +108,7 @@ func verifiedPairs(t *testing.T, cfg config.Config, docs []page) (pairs map[[2]s
 				continue
 			}
 			e := judge.Judge(&views[i], &views[j])
-			if e.Reason == data.Open {
+			if e.Reason == data.Undecided {
 				e.Reason, _, _ = judge.Settle(&texts[i], &texts[j])
 			}
 			if !rule.Candidate(&views[i], &views[j]) || e.Reason == data.NotTheSame {

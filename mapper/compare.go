@@ -44,7 +44,7 @@ const MostNear = maxNear
 // Crowded reports whether a bound may keep documents from being compared that share
 // a value in a table of [Tables], or a fingerprint, with so many in all.
 func Crowded(table, documents int) bool {
-	if table == Fingerprints {
+	if table == SegmentTables {
 		return documents > maxNear
 	}
 	if most := Tables[table].Most; most > 0 {
@@ -82,7 +82,7 @@ func (c *SegmentComparer[F]) Target() int { return c.joiner.Target() }
 // Groups visits the pairs of fingerprints within the distance in the groups of a
 // table's key, a column as reducer.Grouper gives it: those that no earlier key
 // brings together, so that all groups of all keys visit each pair once. A group of
-// g costs about g: inside it the rest of the bits is split again.
+// g costs about g: inside it the remaining bits are split again.
 func (c *SegmentComparer[F]) Groups(ctx context.Context, table, key int, values []F, ends []uint32, visit func(a, b *F, distance int)) error {
 	return c.joiner.Groups(ctx, values, ends, c.k, func(a, b *F, distance int) {
 		if t, i := c.layout.First(columns.Diff(a, b)); t == table && i == key {
@@ -119,7 +119,7 @@ func (c *Comparer) Candidate(p Candidate) error { return c.visit(p) }
 // another at that distance, both ascending.
 func (c *Comparer) Near(a, b []uint64, distance int) error {
 	a, b = a[:min(len(a), maxNear)], b[:min(len(b), maxNear)]
-	p := Candidate{Table: Fingerprints, Distance: uint8(distance)}
+	p := Candidate{Table: SegmentTables, Distance: uint8(distance)}
 	if len(a)*len(b) <= maxPlain*maxPlain/2 {
 		for _, x := range a {
 			for _, y := range b {

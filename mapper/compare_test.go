@@ -18,7 +18,7 @@ import (
 // compareAll has compare visit the candidate pairs of all tables: postings, grouped
 // by key in the obvious way, and the second map on each group.
 func compareAll[F columns.Fingerprint](t *rapid.T, layout *simhash.Layout, rule Rule, views []data.View, compare *Comparer) {
-	m := NewMap(layout, rule)
+	m := NewKeyEmitter(layout, rule)
 	documents := map[F][]uint64{} // of each fingerprint
 	prints, docs := map[simhash.Key][]F{}, map[simhash.Key][]uint64{}
 	for doc := range views {
@@ -45,7 +45,7 @@ func compareAll[F columns.Fingerprint](t *rapid.T, layout *simhash.Layout, rule 
 		}
 	}
 	for _, of := range documents {
-		if err := compare.Shared(Fingerprints, 0, of); err != nil {
+		if err := compare.Shared(SegmentTables, 0, of); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -85,7 +85,7 @@ func TestGroupsEqualBruteForce(t *testing.T) {
 			}
 			if p, ok := verify.Pair(&c, &views[c.A], &views[c.B]); ok {
 				if got[p]++; c.Table == Samples {
-					if p.Evidence.Reason != data.Open {
+					if p.Evidence.Reason != data.Undecided {
 						t.Fatalf("%+v of the samples: the texts decide on all of them", p)
 					}
 					got[p] = 1 // from each key
@@ -204,7 +204,7 @@ func TestForestIsBounded(t *testing.T) {
 			partners[c.A], partners[c.B] = append(partners[c.A], c.B), append(partners[c.B], c.A)
 			return nil
 		})
-		if err := compare.Shared(Fingerprints, 0, docs); err != nil {
+		if err := compare.Shared(SegmentTables, 0, docs); err != nil {
 			t.Fatal(err)
 		}
 		if most := n * sketch.Bands * maxPart / 2; pairs > most {
@@ -263,7 +263,7 @@ func TestCrowdedFingerprintsAreBounded(t *testing.T) {
 			t.Errorf("%d candidates with %d documents", len(got), len(others))
 		}
 		for _, c := range got {
-			if c.A >= MostNear || c.B < 2*MostNear || c.Table != Fingerprints || c.Distance != 1 {
+			if c.A >= MostNear || c.B < 2*MostNear || c.Table != SegmentTables || c.Distance != 1 {
 				t.Fatalf("candidate %+v: the first documents are compared", c)
 			}
 		}
@@ -275,7 +275,7 @@ func TestCrowdedFingerprintsAreBounded(t *testing.T) {
 
 // What is not crowded is compared in full.
 func TestCrowded(t *testing.T) {
-	for _, table := range []int{Fingerprints, 0, ShortTexts, Samples} {
+	for _, table := range []int{SegmentTables, 0, ShortTexts, Samples} {
 		for _, n := range []int{maxSampled, maxSampled + 1, maxNear, maxNear + 1, maxShortGroup + 1, maxGroup, maxGroup + 1} {
 			docs, views := make([]uint64, n), make([]data.View, n)
 			for i := range docs {
@@ -287,7 +287,7 @@ func TestCrowded(t *testing.T) {
 				t.Fatal(err)
 			}
 			all := n * (n - 1) / 2
-			if table == Fingerprints {
+			if table == SegmentTables {
 				all += n
 				if err := compare.Near(docs, []uint64{uint64(n)}, 1); err != nil && n <= maxNear {
 					t.Fatal(err)
@@ -332,7 +332,7 @@ func TestComparerReturnsErrors(t *testing.T) {
 		"near":         visits.Near(docs[:1], docs[1:3], 1),
 		"shared":       visits.Shared(0, 0, docs),
 		"view":         views.Shared(0, 0, docs),
-		"fingerprints": visits.Shared(Fingerprints, 0, docs[:3]),
+		"fingerprints": visits.Shared(SegmentTables, 0, docs[:3]),
 		"candidate":    visits.Candidate(Candidate{}),
 	} {
 		if !errors.Is(err, stop) {

@@ -38,7 +38,7 @@ const libraryKeeps = data.ReadSketch | data.ReadLetters
 
 // NewIndex returns the index of the units, which are not to be added to any
 // more, by which a Prober finds the rule's candidates but those by their
-// samples. Fingerprints have so many bits. It is built on workers goroutines; 0:
+// samples. SegmentTables have so many bits. It is built on workers goroutines; 0:
 // GOMAXPROCS.
 func NewIndex(units *Units, rule Rule, bits, workers int) (*Index, error) {
 	return newIndex(units, rule, hamming.Options{Workers: workers, Bits: bits}, mostHot)
@@ -92,31 +92,31 @@ func (t *Index) indexValues() {
 	// short: those that share a band alone are then not judged.
 	t.differ = sketch.MostDiffer(min(t.rule.EstimateLimit(0), t.rule.EstimateLimit(t.rule.LongFrom)))
 	t.tables = make([]valueIndex, len(Tables))
-	values := NewMap(nil, t.rule)
-	var entries []uint64
+	values := NewKeyEmitter(nil, t.rule)
+	var postings []uint64
 	var v data.View
 	for table := range t.tables {
 		if !Tables[table].Asked(&t.rule) || Tables[table].Reads&^libraryKeeps != 0 {
 			continue
 		}
-		entries = entries[:0]
+		postings = postings[:0]
 		for u := range uint32(t.units.Len()) {
 			t.units.View(u, &v)
-			entries = values.Column(entries, table, &v, u)
+			postings = values.Column(postings, table, &v, u)
 		}
-		t.tables[table] = newValueIndex(entries, t.hot)
+		t.tables[table] = newValueIndex(postings, t.hot)
 		t.tables[table].plant(t.units, table)
 	}
 }
 
 // A valueIndex finds the units that have a value.
 type valueIndex struct {
-	filter  []uint64        // a bit for each leading filterBits bits of a value that occurs; nil: no table
-	top     uint            // shift of a value to its place in tops
-	tops    []uint32        // where the entries of a value's leading bits start
-	entries []uint64        // value << 32 | unit, ascending, each once
-	values  map[uint32]bool // values of more units than that
-	hot     []uint64        // a bit for each leading hotBits bits of theirs; nil without any
+	filter   []uint64        // a bit for each leading filterBits bits of a value that occurs; nil: no table
+	top      uint            // shift of a value to its place in tops
+	tops     []uint32        // where the postings of a value's leading bits start
+	postings []uint64        // value << 32 | unit, ascending, each once
+	values   map[uint32]bool // values of more units than that
+	hot      []uint64        // a bit for each leading hotBits bits of theirs; nil without any
 
 	// forests are those of the values of so many units that not all are compared.
 	forests map[uint32]*forest
@@ -130,12 +130,12 @@ const (
 	hotBits = 16
 )
 
-// newValueIndex returns the index of entries, each of which comes once. It keeps
+// newValueIndex returns the index of postings, each of which comes once. It keeps
 // nothing of them.
-func newValueIndex(entries []uint64, hot int) valueIndex {
-	top := min(ValueBits, max(1, bits.Len(uint(len(entries)))-1))
+func newValueIndex(postings []uint64, hot int) valueIndex {
+	top := min(ValueBits, max(1, bits.Len(uint(len(postings)))-1))
 	x := valueIndex{filter: make([]uint64, 1<<filterBits/64), top: uint(ValueBits - top), tops: make([]uint32, 1<<top+1)}
-	for _, e := range entries {
+	for _, e := range postings {
 		at := uint32(e>>32) >> (ValueBits - filterBits)
 		x.filter[at/64] |= 1 << (at % 64)
 		x.tops[uint32(e>>32)>>x.top]++
@@ -145,17 +145,17 @@ func newValueIndex(entries []uint64, hot int) valueIndex {
 		end += n
 		x.tops[i] = end
 	}
-	x.entries = make([]uint64, len(entries))
-	for _, e := range slices.Backward(entries) {
+	x.postings = make([]uint64, len(postings))
+	for _, e := range slices.Backward(postings) {
 		at := &x.tops[uint32(e>>32)>>x.top]
 		*at--
-		x.entries[*at] = e
+		x.postings[*at] = e
 	}
 	for i := range x.tops[1:] {
-		slices.Sort(x.entries[x.tops[i]:x.tops[i+1]])
+		slices.Sort(x.postings[x.tops[i]:x.tops[i+1]])
 	}
-	for from := 0; from+hot < len(x.entries); from++ {
-		if value := uint32(x.entries[from] >> 32); uint32(x.entries[from+hot]>>32) == value {
+	for from := 0; from+hot < len(x.postings); from++ {
+		if value := uint32(x.postings[from] >> 32); uint32(x.postings[from+hot]>>32) == value {
 			if x.values == nil {
 				x.values, x.hot = map[uint32]bool{}, make([]uint64, 1<<hotBits/64)
 			}
@@ -211,9 +211,9 @@ func (x *valueIndex) may(value uint32) bool {
 	return x.filter[at/64]>>(at%64)&1 != 0
 }
 
-// all returns the entries of the value.
+// all returns the postings of the value.
 func (x *valueIndex) all(value uint32) []uint64 {
-	part := x.entries[x.tops[value>>x.top]:x.tops[value>>x.top+1]]
+	part := x.postings[x.tops[value>>x.top]:x.tops[value>>x.top+1]]
 	from := 0
 	if len(part) > 16 {
 		from, _ = slices.BinarySearch(part, uint64(value)<<32)
@@ -274,7 +274,7 @@ type Prober struct {
 	walked   []*forest // those that the row at hand was compared in
 	outline  []byte    // of the row at hand, if it is a short text
 
-	mine *Map // of the row at hand
+	mine *KeyEmitter // of the row at hand
 }
 
 // rowValues are the values of all rows in a table, in their order.
@@ -295,7 +295,7 @@ type nearPair struct {
 // NewProber returns a Prober. With a nil judge documents of normal length
 // within the distance are the same, and others are no candidates.
 func (t *Index) NewProber(judge func(a, b *data.View) data.Evidence) *Prober {
-	m := &Prober{t: t, judge: judge, mine: NewMap(nil, t.rule), values: make([]rowValues, len(t.tables))}
+	m := &Prober{t: t, judge: judge, mine: NewKeyEmitter(nil, t.rule), values: make([]rowValues, len(t.tables))}
 	if t.wide != nil {
 		m.wide = t.wide.NewProber()
 	} else {
@@ -544,7 +544,7 @@ func (m *Prober) comparePairs(rows *HistoryRows, table int, visit func(HistoryMa
 	for _, p := range left {
 		m.load(rows, int(p.row))
 		m.t.units.View(p.unit, &m.unit)
-		if Tables[table].Owns(&m.t.rule, table, &m.unit, &m.view) {
+		if Tables[table].FirstShared(&m.t.rule, table, &m.unit, &m.view) {
 			m.confirm(rows, p.unit, int(p.row), Distance(&m.unit, &m.view), visit)
 		}
 	}

@@ -83,7 +83,7 @@ func TestProbeEqualsBruteForce(t *testing.T) {
 			rule.Short, rule.Long = 0.7, 0.7
 			judge = func(a, b *data.View) data.Evidence {
 				e := testJudge(a, b)
-				if e.Reason == data.BySketches && Similarity(e) < rule.Long {
+				if e.Reason == data.BySketches && EstimatedJaccard(e) < rule.Long {
 					e.Reason = data.NotTheSame
 				}
 				return e

@@ -17,11 +17,11 @@ const ValueBits = sketch.BandBits
 
 var _ [8 * sketch.SampleKeyBytes]struct{} = [ValueBits]struct{}{}
 
-// Map is the map of the join: it makes a document's postings in all tables, by
+// KeyEmitter is the map of the join: it makes a document's postings in all tables, by
 // whose keys candidate pairs come together. The tables of the layout's segments
-// come first, then those of [Tables]. A Map holds buffers that are used again, so
+// come first, then those of [Tables]. A KeyEmitter holds buffers that are used again, so
 // one goroutine uses it at a time.
-type Map struct {
+type KeyEmitter struct {
 	layout  *simhash.Layout
 	rule    Rule
 	short   sketch.Short
@@ -29,12 +29,14 @@ type Map struct {
 	values  []uint64
 }
 
-// NewMap returns the map of the layout's segments and the tables that the rule
+// NewKeyEmitter returns the emitter for the layout's segments and the tables that the rule
 // asks for. With a nil layout it has no segments.
-func NewMap(layout *simhash.Layout, rule Rule) *Map { return &Map{layout: layout, rule: rule} }
+func NewKeyEmitter(layout *simhash.Layout, rule Rule) *KeyEmitter {
+	return &KeyEmitter{layout: layout, rule: rule}
+}
 
 // Tables is the number of tables.
-func (m *Map) Tables() int {
+func (m *KeyEmitter) Tables() int {
 	if m.rule.Sketched() {
 		return m.layout.Tables() + len(Tables)
 	}
@@ -42,7 +44,7 @@ func (m *Map) Tables() int {
 }
 
 // TableName names a table: 00A, band 1.
-func (m *Map) TableName(t int) string {
+func (m *KeyEmitter) TableName(t int) string {
 	if segments := m.layout.Tables(); t >= segments {
 		return Tables[t-segments].Name
 	}
@@ -50,21 +52,21 @@ func (m *Map) TableName(t int) string {
 }
 
 // Postings calls emit with the postings of a document in the tables first to
-// last − 1, and stops at its first error. The rest tells most documents of a
+// last − 1, and stops at its first error. The suffix tells most documents of a
 // group apart, so that Salt spreads them: of a segment's key it is the
 // fingerprint's other bits, else the first bits of the sketch.
-func (m *Map) Postings(first, last int, v *data.View, doc uint64, emit func(data.Posting) error) error {
+func (m *KeyEmitter) Postings(first, last int, v *data.View, doc uint64, emit func(data.Posting) error) error {
 	segments := m.layout.Tables()
 	for t := first; v.Normal && t < min(last, segments); t++ {
-		key, rest := m.layout.Key(t, simhash.Fingerprint{Hi: v.Hi, Lo: v.Lo})
-		if err := emit(data.Posting{Key: uint64(key), Hi: rest.Hi, Lo: rest.Lo, Doc: doc}); err != nil {
+		key, suffix := m.layout.Key(t, simhash.Fingerprint{Hi: v.Hi, Lo: v.Lo})
+		if err := emit(data.Posting{Key: uint64(key), Hi: suffix.Hi, Lo: suffix.Lo, Doc: doc}); err != nil {
 			return err
 		}
 	}
 	for t := max(first, segments) - segments; t < last-segments; t++ {
-		rest := binary.BigEndian.Uint64(v.Sketch[:]) >> ValueBits
+		suffix := binary.BigEndian.Uint64(v.Sketch[:]) >> ValueBits
 		for _, value := range m.Values(t, v) {
-			if err := emit(data.Posting{Key: uint64(simhash.NewKey(segments+t, ValueBits, value)), Lo: rest, Doc: doc}); err != nil {
+			if err := emit(data.Posting{Key: uint64(simhash.NewKey(segments+t, ValueBits, value)), Lo: suffix, Doc: doc}); err != nil {
 				return err
 			}
 		}
@@ -75,7 +77,7 @@ func (m *Map) Postings(first, last int, v *data.View, doc uint64, emit func(data
 // Values are a document's values in a table of [Tables]; none if it is not in
 // that table, or the rule does not ask for it. They are distinct and ascending,
 // and valid until the next call.
-func (m *Map) Values(t int, v *data.View) []uint64 {
+func (m *KeyEmitter) Values(t int, v *data.View) []uint64 {
 	if !Tables[t].Asked(&m.rule) {
 		return nil
 	}
@@ -85,7 +87,7 @@ func (m *Map) Values(t int, v *data.View) []uint64 {
 
 // Column appends the postings of a document in a table of [Tables] as a column
 // holds them: value and, below it, place, which names the document.
-func (m *Map) Column(dst []uint64, t int, v *data.View, place uint32) []uint64 {
+func (m *KeyEmitter) Column(dst []uint64, t int, v *data.View, place uint32) []uint64 {
 	for _, value := range m.Values(t, v) {
 		dst = append(dst, value<<ValueBits|uint64(place))
 	}
@@ -93,7 +95,7 @@ func (m *Map) Column(dst []uint64, t int, v *data.View, place uint32) []uint64 {
 }
 
 // Segments is the posting of a document in every segment table, as a column holds
-// it: key and rest together are its fingerprint, whatever the table.
+// it: key and suffix together are its fingerprint, whatever the table.
 func Segments[F columns.Fingerprint](v *data.View) F { return columns.Of[F](v.Hi, v.Lo) }
 
 // shortKeys appends the distinct keys of a short text, cut to ValueBits,
@@ -106,17 +108,17 @@ func shortKeys(s *sketch.Short, dst []uint64, letters []rune) []uint64 {
 	return slices.Compact(dst)
 }
 
-// Pack puts key and rest of a posting together, as a column carries them: the
+// Pack puts key and suffix of a posting together, as a column carries them: the
 // fingerprint of a segment's, 64 bits of another's. Key takes them apart again.
-func (m *Map) Pack(key simhash.Key, rest simhash.Fingerprint) simhash.Fingerprint {
+func (m *KeyEmitter) Pack(key simhash.Key, suffix simhash.Fingerprint) simhash.Fingerprint {
 	if key.Table() < m.layout.Tables() {
-		return m.layout.Join(key, rest)
+		return m.layout.Join(key, suffix)
 	}
-	return simhash.Fingerprint{Lo: key.Value()<<(64-ValueBits) | rest.Lo}
+	return simhash.Fingerprint{Lo: key.Value()<<(64-ValueBits) | suffix.Lo}
 }
 
 // Key is the key of a posting of the table, packed.
-func (m *Map) Key(table int, packed simhash.Fingerprint) simhash.Key {
+func (m *KeyEmitter) Key(table int, packed simhash.Fingerprint) simhash.Key {
 	if table < m.layout.Tables() {
 		key, _ := m.layout.Key(table, packed)
 		return key
@@ -131,8 +133,8 @@ func Value(packed uint64) uint64 { return packed >> (64 - ValueBits) }
 // Place is what names the document of a posting of a column.
 func Place(posting uint64) uint32 { return uint32(posting) }
 
-// Salt returns which of salts partial reduces takes a posting of that rest: it
-// spreads one key's group over all of them, and brings equal rests together. It
+// Salt returns which of salts partial reduces takes a posting of that suffix: it
+// spreads one key's group over all of them, and brings equal suffixes together. It
 // depends on the posting's bits alone, so a task that is tried again repeats
 // itself exactly.
 func Salt(hi, lo uint64, salts int) int {

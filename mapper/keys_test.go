@@ -19,7 +19,7 @@ func TestKeysAreSegmentsAndValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		layout := drawLayout(t)
 		rule := drawRule(t, layout)
-		m, values := NewMap(layout, rule), NewMap(nil, rule)
+		m, values := NewKeyEmitter(layout, rule), NewKeyEmitter(nil, rule)
 		segments := layout.Tables()
 		if want := segments + len(Tables); m.Tables() != segments && m.Tables() != want || (m.Tables() == want) != rule.Sketched() {
 			t.Fatalf("%d tables, %d of segments, of %+v", m.Tables(), segments, rule)
@@ -84,7 +84,7 @@ func TestCandidatesShareAKey(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		layout := drawLayout(t)
 		rule := drawRule(t, layout)
-		m, verify := NewMap(layout, rule), NewVerifier(rule)
+		m, verify := NewKeyEmitter(layout, rule), NewVerifier(rule)
 		a, b := drawDocument(t, layout.Bits()), drawDocument(t, layout.Bits())
 		keys := func(v *data.View) (keys []uint64) {
 			_ = m.Postings(0, m.Tables(), v, 0, func(r data.Posting) error { keys = append(keys, r.Key); return nil })
@@ -113,7 +113,7 @@ func TestSaltAndShard(t *testing.T) {
 		twin.Hi, twin.Lo = a.Hi, a.Lo
 		sibling.Key = a.Key
 		if Salt(a.Hi, a.Lo, salts) != Salt(twin.Hi, twin.Lo, salts) {
-			t.Fatal("equal rests are apart")
+			t.Fatal("equal suffixes are apart")
 		}
 		if Shard(a.Key, shards) != Shard(sibling.Key, shards) {
 			t.Fatal("the records of one key are apart")
@@ -134,7 +134,7 @@ func TestSaltAndShardSpread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := NewMap(layout, Rule{K: 3, Bands: true, Verified: true})
+	m := NewKeyEmitter(layout, Rule{K: 3, Bands: true, Verified: true})
 	const parts, n = 8, 8000
 	var segments, bands, shards [parts]int
 	for i := range uint64(n) {
@@ -151,13 +151,13 @@ func TestSaltAndShardSpread(t *testing.T) {
 	}
 }
 
-func ExampleMap_Postings() {
+func ExampleKeyEmitter_Postings() {
 	layout, err := simhash.NewLayout(64, 3)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	m := NewMap(layout, Rule{K: 3})
+	m := NewKeyEmitter(layout, Rule{K: 3})
 	v := data.View{Lo: 0x0123456789abcdef, Normal: true}
 	err = m.Postings(0, m.Tables(), &v, 5, func(r data.Posting) error {
 		fmt.Printf("%v %012x document %d\n", simhash.Key(r.Key), r.Lo, r.Doc)

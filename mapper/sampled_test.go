@@ -52,7 +52,7 @@ func TestSampledAgainstAllPairs(t *testing.T) {
 	for seed := range uint64(2) {
 		units := passages(rand.New(rand.NewPCG(seed, 9)), 2*maxSampled+100)
 		var records []uint64
-		keys := NewMap(nil, rule)
+		keys := NewKeyEmitter(nil, rule)
 		group := map[uint64]int{}
 		views := make([]data.View, units.Len())
 		for i := range views {

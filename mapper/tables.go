@@ -19,18 +19,19 @@ type Table struct {
 	Asked func(r *Rule) bool
 
 	// Values appends a document's values in the table, of 32 bits, distinct and
-	// ascending: none if it is not in it. The Map has buffers for one goroutine.
-	Values func(dst []uint64, m *Map, v *data.View) []uint64
+	// ascending: none if it is not in it. The emitter has buffers for one goroutine.
+	Values func(dst []uint64, m *KeyEmitter, v *data.View) []uint64
 
 	// Brings reports whether two documents are candidates by the table: then they
 	// share a value.
 	Brings func(r *Rule, a, b *data.View) bool
 
-	// Owns reports whether a pair that the table brings together, and that is not
-	// within the distance, is the table's: of all tables that bring a pair together
-	// one owns it. A document that has several values shares the smallest in
-	// common with the pair's other one.
-	Owns func(r *Rule, t int, a, b *data.View) bool
+	// FirstShared reports whether the table is the one that reports a pair: two
+	// documents may share values in several tables, and their pair is to come out
+	// once. It is asked of pairs that the table brings together and that are not
+	// within the distance. Within the table, the smallest value that both documents
+	// have reports the pair.
+	FirstShared func(r *Rule, t int, a, b *data.View) bool
 
 	// Unlike says that the table is for pairs that are certainly not the same by
 	// their sketches; of other tables these are no pairs.
@@ -44,10 +45,10 @@ type Table struct {
 // Places in Tables, by which Candidate.Table names them: the bands of the
 // sketches are 0 to sketch.Bands − 1.
 const (
-	Fingerprints = -1               // all segments
-	ShortTexts   = sketch.Bands     // the keys of short texts
-	Samples      = sketch.Bands + 1 // the sampled shingles
-	BuiltIn      = sketch.Bands + 2 // how many they are: an added table comes behind them
+	SegmentTables = -1               // all segments
+	ShortTexts    = sketch.Bands     // the keys of short texts
+	Samples       = sketch.Bands + 1 // the sampled shingles
+	BuiltIn       = sketch.Bands + 2 // how many they are: an added table comes behind them
 )
 
 // Tables is the list of all tables beside those of segments. What a further one
@@ -61,14 +62,14 @@ func builtIn() (tables []Table) {
 			Name:  fmt.Sprintf("band %d", band+1),
 			Reads: data.ReadSketch,
 			Asked: func(r *Rule) bool { return r.Bands },
-			Values: func(dst []uint64, m *Map, v *data.View) []uint64 {
+			Values: func(dst []uint64, m *KeyEmitter, v *data.View) []uint64 {
 				if !m.rule.banded(v) {
 					return dst
 				}
 				return append(dst, uint64((*sketch.Sketch)(&v.Sketch).Band(band)))
 			},
 			Brings: func(r *Rule, a, b *data.View) bool { return r.Bands && sharesBand(band, a, b) },
-			Owns: func(r *Rule, t int, a, b *data.View) bool {
+			FirstShared: func(r *Rule, t int, a, b *data.View) bool {
 				return (!r.ShortTexts || !few(a, b)) && firstBand(a, b) == t
 			},
 		})
@@ -78,7 +79,7 @@ func builtIn() (tables []Table) {
 			Name:  "short texts",
 			Reads: data.ReadLetters,
 			Asked: func(r *Rule) bool { return r.ShortTexts },
-			Values: func(dst []uint64, m *Map, v *data.View) []uint64 {
+			Values: func(dst []uint64, m *KeyEmitter, v *data.View) []uint64 {
 				if !m.rule.isShort(v) {
 					return dst
 				}
@@ -86,7 +87,7 @@ func builtIn() (tables []Table) {
 				return shortKeys(&m.short, dst, m.letters)
 			},
 			Brings: func(r *Rule, a, b *data.View) bool { return r.byEdits(a, b) },
-			Owns: func(r *Rule, _ int, a, b *data.View) bool {
+			FirstShared: func(r *Rule, _ int, a, b *data.View) bool {
 				return few(a, b) || r.byEdits(a, b) && !r.banding(a, b)
 			},
 		},
@@ -94,7 +95,7 @@ func builtIn() (tables []Table) {
 			Name:  "samples",
 			Reads: data.ReadSample,
 			Asked: func(r *Rule) bool { return r.Containment > 0 },
-			Values: func(dst []uint64, m *Map, v *data.View) []uint64 {
+			Values: func(dst []uint64, m *KeyEmitter, v *data.View) []uint64 {
 				if !m.rule.isSampled(v) {
 					return dst
 				}

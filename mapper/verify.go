@@ -85,7 +85,7 @@ type Verifier struct {
 	short  sketch.Short
 	a, b   []rune
 
-	mine, others *Map // of the two documents at hand
+	mine, others *KeyEmitter // of the two documents at hand
 	sampled      sampledCounter
 	owned        []ownedPair // some pairs of short texts; nil before the first
 }
@@ -110,26 +110,26 @@ func (v *Verifier) ownedAt(c *Candidate) *ownedPair {
 
 // NewVerifier returns a Verifier by the rule.
 func NewVerifier(rule Rule) *Verifier {
-	return &Verifier{rule: rule, differ: sketch.MostDiffer(rule.Least()), mine: NewMap(nil, rule), others: NewMap(nil, rule)}
+	return &Verifier{rule: rule, differ: sketch.MostDiffer(rule.Least()), mine: NewKeyEmitter(nil, rule), others: NewKeyEmitter(nil, rule)}
 }
 
 // Candidate is a candidate pair: two documents and where they share a key.
 type Candidate struct {
 	A, B  uint64 // numbers, A < B
-	Table int    // Fingerprints, a band, ShortTexts or Samples
+	Table int    // SegmentTables, a band, ShortTexts or Samples
 	Key   uint64 // the value; of segments 0
 
-	Distance uint8 // of a candidate by Fingerprints
+	Distance uint8 // of a candidate by SegmentTables
 }
 
 // Pair is the verdict on a candidate pair, whose views are a and b. Of the
 // tables and keys that two documents share the first alone reports them: ok is
 // false for the others, as it is for documents that are not the same. A pair
-// whose texts have to decide is data.Open; one of the table Samples always is,
+// whose texts have to decide is data.Undecided; one of the table Samples always is,
 // and each candidate of it reports it: any key that the two share may be hot. A
 // Verifier's candidates are of one set of documents.
 func (v *Verifier) Pair(c *Candidate, a, b *data.View) (p data.Pair, ok bool) {
-	if v.rule.Verified && !v.owns(c, a, b) {
+	if v.rule.Verified && !v.isFirstSharedTable(c, a, b) {
 		return p, false
 	}
 	if c.Table == ShortTexts {
@@ -143,34 +143,34 @@ func (v *Verifier) Pair(c *Candidate, a, b *data.View) (p data.Pair, ok bool) {
 	switch c.Table {
 	case ShortTexts:
 		key := uint64(noKey)
-		if reason != data.NotTheSame && reason != data.Open {
+		if reason != data.NotTheSame && reason != data.Undecided {
 			key = v.firstValue(c.Table, a, b)
 		}
 		*v.ownedAt(c) = ownedPair{c.A, c.B, key}
 		return p, key == c.Key
 	case Samples:
-		return p, reason == data.Open // else two short texts, which share a key
+		return p, reason == data.Undecided // else two short texts, which share a key
 	}
 	return p, reason != data.NotTheSame && (c.Table < ShortTexts || v.firstValue(c.Table, a, b) == c.Key)
 }
 
-// owns reports whether a table is the one that reports the pair, as far as that
+// isFirstSharedTable reports whether the candidate's table is the one that reports the pair, as far as that
 // can be told before its verdict. One that is certainly not the same belongs to
 // the samples: if anything, one text contains the other.
-func (v *Verifier) owns(c *Candidate, a, b *data.View) bool {
+func (v *Verifier) isFirstSharedTable(c *Candidate, a, b *data.View) bool {
 	r := &v.rule
 	if r.ByLength {
-		return c.Table == Fingerprints
+		return c.Table == SegmentTables
 	}
 	alike := few(a, b) || differ(a, b) <= v.most(a, b)
-	if c.Table == Fingerprints {
+	if c.Table == SegmentTables {
 		return alike
 	}
 	t := &Tables[c.Table]
 	if t.Unlike {
 		return (!alike || !v.met(a, b)) && t.Brings(r, a, b)
 	}
-	return alike && !r.near(a, b) && t.Owns(r, c.Table, a, b)
+	return alike && !r.near(a, b) && t.FirstShared(r, c.Table, a, b)
 }
 
 // Unlike reports whether two units that are a candidate pair by that table, which
@@ -256,7 +256,7 @@ func (v *Verifier) verdict(a, b *data.View) (sketch.Verdict, data.Evidence) {
 		return v.edits(a, b)
 	}
 	e.Figure = uint16(differ(a, b))
-	verdict := v.rule.Judge(Similarity(e), shorter(a, b))
+	verdict := v.rule.Judge(EstimatedJaccard(e), shorter(a, b))
 	if v.rule.byEdits(a, b) {
 		met := v.met(a, b)
 		if met && verdict.Same && !verdict.Open {
@@ -277,7 +277,7 @@ func (v *Verifier) verdict(a, b *data.View) (sketch.Verdict, data.Evidence) {
 	}
 	switch {
 	case verdict.Open:
-		e.Reason = data.Open
+		e.Reason = data.Undecided
 	case verdict.Same:
 		e.Reason = data.BySketches
 	}
@@ -326,9 +326,9 @@ func (v *Verifier) edits(a, b *data.View) (sketch.Verdict, data.Evidence) {
 	return verdict, e
 }
 
-// Similarity is the similarity, 0 to 1, that the evidence says: the share of a
+// EstimatedJaccard is the estimated Jaccard similarity, 0 to 1, that the evidence says: the share of a
 // short text's characters that stay, else the estimate by the sketches.
-func Similarity(e data.Evidence) float64 {
+func EstimatedJaccard(e data.Evidence) float64 {
 	switch e.Reason {
 	case data.ByEquality, data.ByEdits:
 		return 1 - float64(e.Figure>>8)/float64(e.Figure&0xff)
@@ -336,7 +336,7 @@ func Similarity(e data.Evidence) float64 {
 	return sketch.Estimate(int(e.Figure))
 }
 
-// Text is what an open pair is settled by.
+// Text is what an undecided pair is settled by.
 type Text struct {
 	Length   int      // in characters, in normal form
 	Shingles []uint64 // as sketch.Shingles gives them
@@ -362,7 +362,7 @@ func (t *Text) Set(text []byte) {
 	t.Letters = sketch.Letters(t.Letters[:0], text)
 }
 
-// Settle is the verdict on an open pair by its texts with what their shingles
+// Settle is the verdict on an undecided pair by its texts with what their shingles
 // have in common and, if their letters decided, how these differ.
 func (v *Verifier) Settle(x, y *Text) (data.Reason, data.Overlap, sketch.Edited) {
 	jaccard, containment := sketch.Overlap(x.Shingles, y.Shingles)
@@ -391,11 +391,11 @@ var settled = map[string]data.Reason{
 // what the estimate says.
 func (v *Verifier) Estimated(a, b *data.View) data.Evidence {
 	e := v.Judge(a, b)
-	if e.Reason != data.Open {
+	if e.Reason != data.Undecided {
 		return e
 	}
 	e.Reason = data.NotTheSame
-	if Similarity(e) >= v.rule.EstimateLimit(shorter(a, b)) {
+	if EstimatedJaccard(e) >= v.rule.EstimateLimit(shorter(a, b)) {
 		e.Reason = data.ByEstimate
 	}
 	return e

@@ -32,21 +32,21 @@ func TestJudge(t *testing.T) {
 			want := data.NotTheSame
 			switch {
 			case similarity > limit-rules.Border && similarity < limit+rules.Border, similarity < limit && rules.Ordered(similarity, int(length), int(length+1)):
-				want = data.Open
+				want = data.Undecided
 			case similarity > limit:
 				want = data.BySketches
 			}
 			e := verify.Judge(&a, &b)
-			if e.Reason != want || int(e.Figure) != n || Similarity(e) != similarity {
-				t.Fatalf("%d bits of a text of %d: %+v, similarity %g, want %v", n, length, e, Similarity(e), want)
+			if e.Reason != want || int(e.Figure) != n || EstimatedJaccard(e) != similarity {
+				t.Fatalf("%d bits of a text of %d: %+v, similarity %g, want %v", n, length, e, EstimatedJaccard(e), want)
 			}
 			settled := verify.Estimated(&a, &b).Reason
 			switch {
-			case want != data.Open && settled != want:
+			case want != data.Undecided && settled != want:
 				t.Fatalf("%v becomes %v without its texts", want, settled)
-			case want == data.Open && settled != data.ByEstimate && settled != data.NotTheSame:
+			case want == data.Undecided && settled != data.ByEstimate && settled != data.NotTheSame:
 				t.Fatalf("open becomes %v without its texts", settled)
-			case want == data.Open && (settled == data.ByEstimate) != (similarity >= rules.EstimateLimit(int(length))):
+			case want == data.Undecided && (settled == data.ByEstimate) != (similarity >= rules.EstimateLimit(int(length))):
 				t.Fatalf("%g with the limit %g: %v without its texts", similarity, limit, settled)
 			}
 		}
@@ -195,7 +195,7 @@ func TestUnlikeIsNoPair(t *testing.T) {
 		units := NewUnits(true)
 		units.Append(&a)
 		units.Append(&b)
-		keys := NewMap(nil, rule)
+		keys := NewKeyEmitter(nil, rule)
 		for table := range len(Tables) {
 			if table == Samples {
 				continue
@@ -248,8 +248,8 @@ func TestJudgeShort(t *testing.T) {
 			t.Fatalf("%+v of %+v", e, verdict)
 		}
 		if verdict.Same {
-			if want := 1 - float64(edits)/float64(max(len(x), len(y))); Similarity(e) != want {
-				t.Fatalf("similarity %g, want %g", Similarity(e), want)
+			if want := 1 - float64(edits)/float64(max(len(x), len(y))); EstimatedJaccard(e) != want {
+				t.Fatalf("similarity %g, want %g", EstimatedJaccard(e), want)
 			}
 		}
 	})
@@ -278,7 +278,7 @@ func ExampleVerifier() {
 		e := verify.Judge(&views[0], &views[other])
 		fmt.Println(rule.Candidate(&views[0], &views[other]), e.Reason)
 		if e.Reason != data.NotTheSame {
-			fmt.Printf("%.1f of the characters stay\n", Similarity(e))
+			fmt.Printf("%.1f of the characters stay\n", EstimatedJaccard(e))
 		}
 	}
 	// Output:
@@ -324,7 +324,7 @@ func TestThoroughTakesWhatBalancedTakes(t *testing.T) {
 		}
 		taken++
 		reason := thorough.Judge(&a, &b).Reason
-		if reason == data.Open {
+		if reason == data.Undecided {
 			reason, _, _ = thorough.Settle(&p, &q)
 		}
 		if !reason.Same() {

@@ -8,7 +8,7 @@ import (
 )
 
 // Postings are postings of one table as columns, in any order: a value is key and
-// rest together, as mapper.Map packs them. The zero Postings are empty.
+// suffix together, as mapper.KeyEmitter packs them. The zero Postings are empty.
 type Postings[F columns.Fingerprint] struct {
 	values []F
 	docs   []uint64
@@ -46,15 +46,15 @@ func (p *Postings[F]) of(i uint32) []uint64 {
 	return p.docs[from:p.ends[i]]
 }
 
-// Entries are what a reduce leaves of postings: distinct values, ascending, each
+// PostingLists are what a reduce leaves of postings: distinct values, ascending, each
 // with the documents that have it.
-type Entries[F columns.Fingerprint] struct {
+type PostingLists[F columns.Fingerprint] struct {
 	*columns.Lists[F]
 	from *Postings[F]
 }
 
-// Documents appends the documents of entry i to dst, ascending and each once.
-func (e *Entries[F]) Documents(dst []uint64, i int) []uint64 {
+// Documents appends the documents of list i to dst, ascending and each once.
+func (e *PostingLists[F]) Documents(dst []uint64, i int) []uint64 {
 	from := len(dst)
 	members := e.Members(i)
 	for _, name := range members {
@@ -68,21 +68,21 @@ func (e *Entries[F]) Documents(dst []uint64, i int) []uint64 {
 }
 
 // Partial is phase one of the salted reduce: the postings of one (salt, key)
-// partition of a table, whose values have at most width bits, become one entry
+// partition of a table, whose values have at most width bits, become one posting list
 // for each distinct value. It sorts on workers goroutines. Postings are not to be
-// added while the entries are read.
+// added while the lists are read.
 //
-// The salt is taken from the rest, so identical fingerprints are always in the
+// The salt is taken from the suffix, so identical fingerprints are always in the
 // same partition and collapse here, before they travel on.
-func Partial[F columns.Fingerprint](p *Postings[F], width, workers int) (*Entries[F], error) {
+func Partial[F columns.Fingerprint](p *Postings[F], width, workers int) (*PostingLists[F], error) {
 	l, err := columns.Collapse(p.values, width, workers)
-	return &Entries[F]{l, p}, err
+	return &PostingLists[F]{l, p}, err
 }
 
 // Final is phase two: what the salts' partial reduces delivered of a partition of
-// a table's keys becomes one entry for each distinct value, of which a Grouper
+// a table's keys becomes one posting list for each distinct value, of which a Grouper
 // gathers the groups of the keys.
-func Final[F columns.Fingerprint](came *Postings[F], width, workers int) (*Entries[F], error) {
+func Final[F columns.Fingerprint](came *Postings[F], width, workers int) (*PostingLists[F], error) {
 	return Partial(came, width, workers)
 }
 

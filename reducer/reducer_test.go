@@ -21,7 +21,7 @@ func drawPostings(t *rapid.T) []posting {
 }
 
 // However the postings are spread over salts, even against the rule that equal
-// rests share one, and in whatever pieces entries travel, the entries of the
+// suffixes share one, and in whatever pieces posting lists travel, those of the
 // final reduce are those of grouping by value, their documents ascending and each
 // once.
 func TestReducesIgnoreSalts(t *testing.T) {
@@ -35,12 +35,12 @@ func TestReducesIgnoreSalts(t *testing.T) {
 		}
 		var came Postings[uint64]
 		for i := range salts {
-			entries, err := Partial(&salts[i], 64, 1)
+			lists, err := Partial(&salts[i], 64, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for e, value := range entries.Values() {
-				docs := entries.Documents(nil, e)
+			for e, value := range lists.Values() {
+				docs := lists.Documents(nil, e)
 				cut := rapid.IntRange(1, len(docs)).Draw(t, "cut")
 				came.Add(value, docs[:cut]...)
 				if cut < len(docs) {
@@ -48,17 +48,17 @@ func TestReducesIgnoreSalts(t *testing.T) {
 				}
 			}
 		}
-		entries, err := Final(&came, 64, 2)
+		lists, err := Final(&came, 64, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if entries.Len() != len(want) {
-			t.Fatalf("%d entries, want %d", entries.Len(), len(want))
+		if lists.Len() != len(want) {
+			t.Fatalf("%d posting lists, want %d", lists.Len(), len(want))
 		}
-		for i, value := range entries.Values() {
+		for i, value := range lists.Values() {
 			docs := want[value]
 			slices.Sort(docs)
-			if got := entries.Documents([]uint64{99}, i); !slices.Equal(got[1:], slices.Compact(docs)) || got[0] != 99 {
+			if got := lists.Documents([]uint64{99}, i); !slices.Equal(got[1:], slices.Compact(docs)) || got[0] != 99 {
 				t.Fatalf("value %d: documents %v, want %v", value, got, docs)
 			}
 		}
@@ -424,13 +424,13 @@ func Example() {
 	came.Add(0xab, 5)
 	came.Add(0xab, 2)
 	came.Add(0xaf, 3)
-	entries, err := Partial(&came, 64, 1)
+	lists, err := Partial(&came, 64, 1)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for i, value := range entries.Values() {
-		fmt.Printf("%x %v\n", value, entries.Documents(nil, i))
+	for i, value := range lists.Values() {
+		fmt.Printf("%x %v\n", value, lists.Documents(nil, i))
 	}
 	best := NewBest(6)
 	best.Add(2, 5, 0, true)

@@ -52,8 +52,8 @@ func ExampleLayout() {
 	}
 	f := simhash.Fingerprint{Lo: 0x1f3c00420000abcd}
 	for table := range layout.Tables() {
-		key, rest := layout.Key(table, f)
-		fmt.Println(key, rest.Hex(64), layout.Join(key, rest) == f)
+		key, suffix := layout.Key(table, f)
+		fmt.Println(key, suffix.Hex(64), layout.Join(key, suffix) == f)
 	}
 	// Output:
 	// 00A:1f3c 000000420000abcd true

@@ -9,7 +9,7 @@ import (
 )
 
 // maxKeyBits is the width of a key's value; a longer segment leaves its last
-// bits in the rest.
+// bits in the suffix.
 const maxKeyBits = 40
 
 // Key is a segment key: a table and the value of that table's bits in a
@@ -160,28 +160,28 @@ func (l *Layout) KeyBits(table int) int { return l.tables[table].bits }
 // Prefix returns the name of a table: 00A.
 func (l *Layout) Prefix(table int) string { return prefix(table, l.digits) }
 
-// Key returns the fingerprint's key in the table and the rest: its other bits
+// Key returns the fingerprint's key in the table and the suffix: its other bits
 // in their order, moved to the low end.
-func (l *Layout) Key(table int, f Fingerprint) (key Key, rest Fingerprint) {
+func (l *Layout) Key(table int, f Fingerprint) (key Key, suffix Fingerprint) {
 	t := &l.tables[table]
-	value, rest := uint64(0), f
+	value, suffix := uint64(0), f
 	for _, r := range t.runs {
 		value = value<<r.width | f.shr(r.below).Lo&(1<<r.width-1)
-		rest = rest.shr(r.below + r.width).shl(r.below).or(rest.low(r.below))
+		suffix = suffix.shr(r.below + r.width).shl(r.below).or(suffix.low(r.below))
 	}
-	return newKey(table, l.digits, (t.bits+3)/4, value), rest
+	return newKey(table, l.digits, (t.bits+3)/4, value), suffix
 }
 
 // Join returns the fingerprint that Key took apart. Its table is the key's.
-func (l *Layout) Join(key Key, rest Fingerprint) Fingerprint {
+func (l *Layout) Join(key Key, suffix Fingerprint) Fingerprint {
 	runs, value := l.tables[key.Table()].runs, key.Value()
 	for i := len(runs) - 1; i >= 0; i-- {
 		r := runs[i]
 		bits := Fingerprint{Lo: value & (1<<r.width - 1)}.shl(r.below)
-		rest = rest.shr(r.below).shl(r.below + r.width).or(bits).or(rest.low(r.below))
+		suffix = suffix.shr(r.below).shl(r.below + r.width).or(bits).or(suffix.low(r.below))
 		value >>= r.width
 	}
-	return rest
+	return suffix
 }
 
 // A shift by 64 or more leaves nothing of a word, so no branch asks for it.

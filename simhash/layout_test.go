@@ -129,7 +129,7 @@ func flip(f Fingerprint, bit int) Fingerprint {
 	return f
 }
 
-// Key and rest give the fingerprint back, keys of different tables differ, and
+// Key and suffix give the fingerprint back, keys of different tables differ, and
 // fingerprints within k share one.
 func TestLayoutProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -143,12 +143,12 @@ func TestLayoutProperties(t *testing.T) {
 		first := -1
 		var last Key
 		for i := range l.Tables() {
-			key, rest := l.Key(i, a)
-			if l.Join(key, rest) != a {
-				t.Fatalf("table %d: %v and %v join to %v, want %v", i, key, rest, l.Join(key, rest), a)
+			key, suffix := l.Key(i, a)
+			if l.Join(key, suffix) != a {
+				t.Fatalf("table %d: %v and %v join to %v, want %v", i, key, suffix, l.Join(key, suffix), a)
 			}
-			if restBits := l.Bits() - l.KeyBits(i); restBits < 64 && (rest.Hi != 0 || rest.Lo>>restBits != 0) {
-				t.Fatalf("table %d: rest %v has more than %d bits", i, rest, restBits)
+			if suffixBits := l.Bits() - l.KeyBits(i); suffixBits < 64 && (suffix.Hi != 0 || suffix.Lo>>suffixBits != 0) {
+				t.Fatalf("table %d: suffix %v has more than %d bits", i, suffix, suffixBits)
 			}
 			if key.Table() != i || key.Value()>>l.KeyBits(i) != 0 {
 				t.Fatalf("key %v is not of table %d", key, i)
@@ -209,8 +209,8 @@ func TestLayoutDoesNotAllocate(t *testing.T) {
 	f := Fingerprint{Hi: 0x0123456789abcdef, Lo: 0xfedcba9876543210}
 	allocs := testing.AllocsPerRun(100, func() {
 		for i := range l.Tables() {
-			key, rest := l.Key(i, f)
-			if l.Join(key, rest) != f {
+			key, suffix := l.Key(i, f)
+			if l.Join(key, suffix) != f {
 				t.Fatal("fingerprint changed")
 			}
 		}
@@ -233,8 +233,8 @@ func BenchmarkLayoutKey(b *testing.B) {
 			f := Fingerprint{Lo: 12345}
 			for b.Loop() {
 				for i := range l.Tables() {
-					key, rest := l.Key(i, f)
-					f.Lo += uint64(key) ^ rest.Lo
+					key, suffix := l.Key(i, f)
+					f.Lo += uint64(key) ^ suffix.Lo
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*l.Tables()), "ns/key")

@@ -54,13 +54,13 @@ func (r *reader) open(o data.ReaderOptions) error {
 	paths := leaves(r.schema())
 	for f, name := range field.Names(o.Columns) {
 		if f == field.Text {
-			if err := o.Bear(r.openText(paths, name)); err != nil {
+			if err := o.TolerateMissing(r.openText(paths, name)); err != nil {
 				return err
 			}
 			continue
 		}
 		leaf, err := field.Pick(paths, name, field.Usual[f])
-		if err = o.Bear(err); err != nil {
+		if err = o.TolerateMissing(err); err != nil {
 			return err
 		}
 		if r.leaves[f] = leaf; leaf < 0 {

@@ -3,16 +3,16 @@
 // bits, and finds them again. Map, reduce and compare are made of these; the
 // package knows neither tables nor documents.
 //
-// A posting of a segment table is a key and the other bits, the rest. Together
+// A posting of a segment table is a key and the other bits, the suffix. Together
 // they are the fingerprint, whatever the table, so a column of fingerprints is
 // the column of postings of every segment table at once: the table is a [Mask]
 // that says which bits are the key.
 //
 //	          fingerprint, 64 bits
-//	00A   [ key  |                    rest ]
-//	01B   [ rest | key  |             rest ]
-//	10C   [      rest   | key  |      rest ]
-//	11D   [             rest   |      key  ]
+//	00A   [ key |                  suffix ]
+//	01B   [ suf | key |            suffix ]
+//	10C   [    suffix | key |      suffix ]
+//	11D   [          suffix      |    key ]
 //
 // Postings of the other tables are a key above and what names the document
 // below. They are uint64s too, and take the same way.

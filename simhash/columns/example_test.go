@@ -6,7 +6,7 @@ import (
 	"github.com/neardup/neardup/simhash/columns"
 )
 
-// Equal postings are one entry with a posting list.
+// Equal postings are one posting list.
 func ExampleCollapse() {
 	lists, err := columns.Collapse([]uint64{0xcafe, 7, 0xcafe}, 64, 1)
 	if err != nil {

@@ -316,7 +316,7 @@ func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 		if err == nil && f == field.Text && r.columns[f] < 0 {
 			err = &data.NoColumn{Of: field.OfText, Usual: field.Usual[f], Have: t.header, Header: !o.NoHeader}
 		}
-		if err = o.Bear(err); err != nil {
+		if err = o.TolerateMissing(err); err != nil {
 			return nil, errors.Join(fmt.Errorf("csv: %s: %w", split.Path, err), t.Close())
 		}
 	}

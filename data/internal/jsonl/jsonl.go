@@ -118,7 +118,7 @@ func (r *reader) check(explicit []string) error {
 		if have[name] {
 			continue
 		}
-		if err := r.opts.Bear(&data.NoColumn{Name: name, Where: where, Have: names}); err != nil {
+		if err := r.opts.TolerateMissing(&data.NoColumn{Name: name, Where: where, Have: names}); err != nil {
 			return err
 		}
 	}

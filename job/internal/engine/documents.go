@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/rundir"
-	"github.com/neardup/neardup/job/internal/state/identical"
+	"github.com/neardup/neardup/job/internal/state/exactdup"
 	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/columns"
@@ -18,16 +18,16 @@ import (
 
 // Folders within the run directory's state, with a file for each split.
 const (
-	ViewsFolder     = "views"     // what a verdict looks at, see package views
-	IdenticalFolder = "identical" // documents that others stand for, see package identical
+	ViewsFolder = "views" // what a verdict looks at, see package views
+	ExactFolder = "exact" // documents that others stand for, see package exactdup
 )
 
 // Documents are a run's documents as its joins take them, by their numbers.
 // They are safe for concurrent use.
 type Documents struct {
 	*views.Folder
-	silent []atomic.Uint64 // a bit a document: it emits no keys
-	prints *Prints         // as Identities left them
+	excluded []atomic.Uint64 // a bit a document: it emits no keys
+	prints   *Prints         // as ExactDeduper left them
 }
 
 // Prints are the fingerprints of the documents that emit keys, up to 64 bits:
@@ -42,10 +42,10 @@ func ViewPath(dir *rundir.Dir, task int) string {
 	return dir.Path(rundir.StatePart(ViewsFolder, task))
 }
 
-// IdenticalPath is the file of the documents of split task that others stand
+// ExactPath is the file of the documents of split task that others stand
 // for.
-func IdenticalPath(dir *rundir.Dir, task int) string {
-	return dir.Path(rundir.StatePart(IdenticalFolder, task))
+func ExactPath(dir *rundir.Dir, task int) string {
+	return dir.Path(rundir.StatePart(ExactFolder, task))
 }
 
 // OpenDocuments opens the documents of a run of so many splits. Those that
@@ -60,13 +60,13 @@ func OpenDocuments(dir *rundir.Dir, splits int) (*Documents, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Documents{Folder: folder, silent: make([]atomic.Uint64, folder.Len()/64+1)}
+	d := &Documents{Folder: folder, excluded: make([]atomic.Uint64, folder.Len()/64+1)}
 	for i := range paths {
-		err := d.Identical(dir, i, func(e identical.Document) error {
+		err := d.Duplicates(dir, i, func(e exactdup.Document) error {
 			if e.Doc >= folder.Len() {
-				return fmt.Errorf("%s names document %d of %d", IdenticalPath(dir, i), e.Doc, folder.Len())
+				return fmt.Errorf("%s names document %d of %d", ExactPath(dir, i), e.Doc, folder.Len())
 			}
-			d.silence(e.Doc)
+			d.exclude(e.Doc)
 			return nil
 		})
 		if errors.Is(err, fs.ErrNotExist) {
@@ -79,17 +79,17 @@ func OpenDocuments(dir *rundir.Dir, splits int) (*Documents, error) {
 	return d, nil
 }
 
-// Identical calls yield with the documents of split task that others stand for,
+// Duplicates calls yield with the documents of split task that others stand for,
 // in ascending order.
-func (d *Documents) Identical(dir *rundir.Dir, task int, yield func(identical.Document) error) error {
-	return identical.Read(IdenticalPath(dir, task), yield)
+func (d *Documents) Duplicates(dir *rundir.Dir, task int, yield func(exactdup.Document) error) error {
+	return exactdup.Read(ExactPath(dir, task), yield)
 }
 
 // silence takes a document out of what Each yields.
-func (d *Documents) silence(doc uint64) { d.silent[doc/64].Or(1 << (doc % 64)) }
+func (d *Documents) exclude(doc uint64) { d.excluded[doc/64].Or(1 << (doc % 64)) }
 
-// Silent reports whether a document emits no keys.
-func (d *Documents) Silent(doc uint64) bool { return d.silent[doc/64].Load()>>(doc%64)&1 != 0 }
+// Excluded reports whether a document emits no keys.
+func (d *Documents) Excluded(doc uint64) bool { return d.excluded[doc/64].Load()>>(doc%64)&1 != 0 }
 
 // Each calls yield with the documents from number first to last − 1 that emit
 // keys, in order: those that are matched, each of several equal ones once. The
@@ -99,7 +99,7 @@ func (d *Documents) Each(ctx context.Context, first, last uint64, c views.Column
 		if doc&0xffff == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if !r.Matched() || d.Silent(doc) {
+		if !r.Matched() || d.Excluded(doc) {
 			return nil
 		}
 		return yield(doc, r)

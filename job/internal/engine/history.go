@@ -12,7 +12,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/job/internal/rundir"
-	"github.com/neardup/neardup/job/internal/state/identical"
+	"github.com/neardup/neardup/job/internal/state/exactdup"
 	"github.com/neardup/neardup/job/internal/state/idtable"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
@@ -169,7 +169,7 @@ func (n *RunDocuments) indexOn(workers int) {
 // of data.FingerprintColumns. It returns how many rows the split has in all.
 func EachOfNight(ctx context.Context, dir *rundir.Dir, task int, first uint64, columns []string, yield func(doc uint64, row *data.LibraryRow) error) (rows uint64, err error) {
 	gone := map[uint64]bool{}
-	err = identical.Read(IdenticalPath(dir, task), func(d identical.Document) error {
+	err = exactdup.Read(ExactPath(dir, task), func(d exactdup.Document) error {
 		if !d.IsEqual() {
 			gone[d.Doc] = true
 		}
@@ -388,7 +388,7 @@ const provenAbove = 0.08
 // documents to go for the other.
 func Proves(m *config.Match, e data.Evidence) bool {
 	if e.Reason == data.BySketches || e.Reason == data.ByEstimate {
-		return mapper.Similarity(e) >= m.LimitLong+provenAbove
+		return mapper.EstimatedJaccard(e) >= m.LimitLong+provenAbove
 	}
 	return e.Reason.Same()
 }
@@ -399,5 +399,5 @@ func told(e data.Evidence) (similarity float64, reason string) {
 	if e.Reason == data.ByDistance {
 		return 0, ""
 	}
-	return mapper.Similarity(e), e.Reason.String()
+	return mapper.EstimatedJaccard(e), e.Reason.String()
 }

@@ -273,7 +273,7 @@ func (w *writer) row(id, match []byte, distance uint8, e data.Evidence, o data.O
 		Estimate: math.NaN(), Jaccard: float64(o.Jaccard), Containment: float64(o.Containment), Verdict: e.Reason.String(), Night: w.night(),
 	}
 	if w.job.Config.Match.Sketched() {
-		row.Estimate = mapper.Similarity(e)
+		row.Estimate = mapper.EstimatedJaccard(e)
 	}
 	return row
 }

@@ -245,12 +245,12 @@ func storedTables() (of []mapper.Table) {
 // keys makes the keys of documents, for one goroutine at a time.
 type keys struct {
 	layout *simhash.Layout
-	all    *mapper.Map
+	all    *mapper.KeyEmitter
 	keys   []lookup.Key
 }
 
 func (x *Index) newKeys() *keys {
-	return &keys{layout: x.layout, all: mapper.NewMap(nil, stored)}
+	return &keys{layout: x.layout, all: mapper.NewKeyEmitter(nil, stored)}
 }
 
 // of returns the keys of a document, valid until the next call.
@@ -677,7 +677,7 @@ func (q *question) judge(o *data.View) (found Match, same bool) {
 	}
 	e := q.verifier.Estimated(q.view, o) // the text is gone
 	if q.rule.Estimates() {
-		similarity := mapper.Similarity(e)
+		similarity := mapper.EstimatedJaccard(e)
 		found.Estimate = &similarity
 	}
 	found.Verdict = e.Reason.String()

@@ -137,7 +137,7 @@ func (t *nearest) answered() *Answer {
 		f := &t.found[i]
 		e := t.verifier.Estimated(t.view, &f.view)
 		if t.rule.Estimates() {
-			similarity := mapper.Similarity(e)
+			similarity := mapper.EstimatedJaccard(e)
 			f.Estimate = &similarity
 		}
 		if !t.rule.Candidate(t.view, &f.view) { // a run would not have compared them

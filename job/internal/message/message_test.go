@@ -207,7 +207,7 @@ func TestWords(t *testing.T) {
 		simhash.LengthNormal, "short", "empty", simhash.LengthTemplate, "shell", "error", "login",
 	}
 	for r := data.ByDistance; r < data.NotTheSame; r++ {
-		if r != data.Open {
+		if r != data.Undecided {
 			all = append(all, r.String())
 		}
 	}

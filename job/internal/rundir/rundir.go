@@ -495,9 +495,9 @@ type TableCount struct {
 	Postings      int64  `json:"postings"`       // mapped to the table
 	Keys          int64  `json:"keys"`           // different ones; of keys of more than 16 bits at least so many
 	LargestMapped int64  `json:"largest_mapped"` // postings of the key that has most: the largest group before the reduces; of keys of more than 16 bits at most so many
-	Entries       int64  `json:"entries"`        // what the partial reduces leave of the postings: those of one fingerprint are one
-	Largest       int64  `json:"largest"`        // entries of the key that has most: the largest group after the partial reduces; bounded as LargestMapped is
-	Compared      int64  `json:"compared"`       // groups of two entries or more that were compared: several of a large key, one of several small ones
+	PostingLists  int64  `json:"posting_lists"`  // what the partial reduces leave of the postings: those of one fingerprint are one
+	Largest       int64  `json:"largest"`        // posting lists of the key that has most: the largest group after the partial reduces; bounded as LargestMapped is
+	Compared      int64  `json:"compared"`       // groups of two posting lists or more that were compared: several of a large key, one of several small ones
 	Candidates    int64  `json:"candidates"`     // of segments, pairs of fingerprints within the distance; else pairs of documents that share a value
 	Pairs         int64  `json:"pairs"`          // of the candidates of other tables, those that are the same or for the texts to decide
 }
@@ -508,7 +508,7 @@ func (c TableCount) Plus(d TableCount) TableCount {
 		Table:         c.Table,
 		Postings:      c.Postings + d.Postings,
 		LargestMapped: max(c.LargestMapped, d.LargestMapped),
-		Entries:       c.Entries + d.Entries,
+		PostingLists:  c.PostingLists + d.PostingLists,
 		Keys:          c.Keys + d.Keys,
 		Compared:      c.Compared + d.Compared,
 		Largest:       max(c.Largest, d.Largest),

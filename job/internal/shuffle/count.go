@@ -19,7 +19,7 @@ type Count struct {
 // NewCounts are the counts of all tables, those of the layout's segments and of
 // mapper.Tables.
 func NewCounts(layout *simhash.Layout, rule mapper.Rule) (counts []*Count) {
-	keys := mapper.NewMap(layout, rule)
+	keys := mapper.NewKeyEmitter(layout, rule)
 	for t := range layout.Tables() + len(mapper.Tables) {
 		counts = append(counts, &Count{TableCount: rundir.TableCount{Table: keys.TableName(t)}})
 	}
@@ -47,13 +47,13 @@ func (c *Count) Add(other rundir.TableCount) {
 }
 
 // AddDocuments adds a group of n documents that share a value in a table of
-// mapper.Tables, where each posting is an entry.
+// mapper.Tables, where each posting is a list of its own.
 func AddDocuments(c *rundir.TableCount, n int64) {
 	if n == 0 {
 		return
 	}
 	c.Postings += n
-	c.Entries += n
+	c.PostingLists += n
 	c.Keys++
 	if n > 1 {
 		c.Compared++
@@ -70,7 +70,7 @@ type Keys[F columns.Fingerprint] struct {
 	counts []keyCount
 }
 
-type keyCount struct{ postings, entries int64 }
+type keyCount struct{ postings, lists int64 }
 
 // keyBits are those of a key at distance 3; so many counts lie in a core's cache.
 const keyBits = 16
@@ -81,29 +81,29 @@ func NewKeys[F columns.Fingerprint](layout *simhash.Layout, table int) *Keys[F] 
 	return &Keys[F]{number, make([]keyCount, 1<<width)}
 }
 
-// Add adds an entry: a fingerprint and how many documents have it.
+// Add adds a posting list: a fingerprint and how many documents have it.
 func (k *Keys[F]) Add(f *F, documents int) {
 	c := &k.counts[columns.Number(f, &k.number)]
 	c.postings += int64(documents)
-	c.entries++
+	c.lists++
 }
 
-// AddKeys adds the counts of a table, each of other entries.
+// AddKeys adds the counts of a table, each of other posting lists.
 func AddKeys[F columns.Fingerprint](c *Count, of ...*Keys[F]) {
 	var did rundir.TableCount
 	for number := range of[0].counts {
 		var sum keyCount
 		for _, k := range of {
 			sum.postings += k.counts[number].postings
-			sum.entries += k.counts[number].entries
+			sum.lists += k.counts[number].lists
 		}
-		if sum.entries > 0 {
+		if sum.lists > 0 {
 			did.Keys++
 		}
 		did.Postings += sum.postings
-		did.Entries += sum.entries
+		did.PostingLists += sum.lists
 		did.LargestMapped = max(did.LargestMapped, sum.postings)
-		did.Largest = max(did.Largest, sum.entries)
+		did.Largest = max(did.Largest, sum.lists)
 	}
 	c.Add(did)
 }

@@ -30,32 +30,32 @@ func NewFinal[F columns.Fingerprint](layout *simhash.Layout, rule mapper.Rule, c
 // key are there: of a segment those that no earlier key brings together, and in
 // the first table those of the same fingerprint.
 func (f *Final[F]) Table(ctx context.Context, table int, came *reducer.Postings[F], count *Count) error {
-	entries, err := reducer.Final(came, columns.Width[F](), 1)
+	lists, err := reducer.Final(came, columns.Width[F](), 1)
 	if err != nil {
 		return err
 	}
 	if segments := f.layout.Tables(); table >= segments {
-		return f.values(ctx, table-segments, entries, count)
+		return f.values(ctx, table-segments, lists, count)
 	}
 	keys := NewKeys[F](f.layout, table)
-	for i := range entries.Len() {
-		f.a = entries.Documents(f.a[:0], i)
-		keys.Add(&entries.Values()[i], len(f.a))
+	for i := range lists.Len() {
+		f.a = lists.Documents(f.a[:0], i)
+		keys.Add(&lists.Values()[i], len(f.a))
 		if table == 0 && len(f.a) > 1 {
-			if err := f.compare.Shared(mapper.Fingerprints, 0, f.a); err != nil {
+			if err := f.compare.Shared(mapper.SegmentTables, 0, f.a); err != nil {
 				return err
 			}
 		}
 	}
 	AddKeys(count, keys)
 	var failed error
-	found := &named[F]{lists: entries.Lists, visit: func(i, j uint32, distance int) {
+	found := &named[F]{lists: lists.Lists, visit: func(i, j uint32, distance int) {
 		if failed == nil {
-			f.a, f.b = entries.Documents(f.a[:0], int(i)), entries.Documents(f.b[:0], int(j))
+			f.a, f.b = lists.Documents(f.a[:0], int(i)), lists.Documents(f.b[:0], int(j))
 			failed = f.compare.Near(f.a, f.b, distance)
 		}
 	}}
-	if err := f.reduce.Bucket(ctx, table, entries.Values(), count, found.add); err != nil {
+	if err := f.reduce.Bucket(ctx, table, lists.Values(), count, found.add); err != nil {
 		return err
 	}
 	found.flush()
@@ -63,16 +63,16 @@ func (f *Final[F]) Table(ctx context.Context, table int, came *reducer.Postings[
 }
 
 // values visits what shares a value of a table of mapper.Tables.
-func (f *Final[F]) values(ctx context.Context, table int, entries *reducer.Entries[F], count *Count) error {
+func (f *Final[F]) values(ctx context.Context, table int, lists *reducer.PostingLists[F], count *Count) error {
 	var did rundir.TableCount
-	value := func(i int) uint64 { return mapper.Value(columns.Shifted(&entries.Values()[i], 0)) }
-	for i := 0; i < entries.Len(); {
+	value := func(i int) uint64 { return mapper.Value(columns.Shifted(&lists.Values()[i], 0)) }
+	for i := 0; i < lists.Len(); {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		of := value(i)
-		for f.a = f.a[:0]; i < entries.Len() && value(i) == of; i++ {
-			f.a = entries.Documents(f.a, i)
+		for f.a = f.a[:0]; i < lists.Len() && value(i) == of; i++ {
+			f.a = lists.Documents(f.a, i)
 		}
 		slices.Sort(f.a)
 		AddDocuments(&did, int64(len(f.a)))

@@ -22,11 +22,11 @@ type Memory[F columns.Fingerprint] struct {
 	Views  *mapper.Units     // of all documents; nil without verification
 	Options
 
-	judges []judge // by worker
+	workers []worker // by worker
 }
 
-// judge is what one worker compares and verifies with.
-type judge struct {
+// worker is what one worker compares and verifies with.
+type worker struct {
 	compare *mapper.Comparer
 	verify  *mapper.Verifier
 	did     []rundir.TableCount // by table of mapper.Tables
@@ -46,16 +46,16 @@ func (m *Memory[F]) Pairs(ctx context.Context, emit func(worker int, p data.Pair
 			emit(worker, data.Pair{A: min(a, b), B: max(a, b), Distance: uint8(distance)})
 		})
 	}
-	m.judges = make([]judge, m.Workers)
-	for w := range m.judges {
-		m.judges[w] = m.judge(w, emit)
+	m.workers = make([]worker, m.Workers)
+	for w := range m.workers {
+		m.workers[w] = m.newWorker(w, emit)
 	}
 	for _, find := range []func(context.Context) error{m.equal, m.near, m.shared} {
 		if err := find(ctx); err != nil {
 			return err
 		}
 	}
-	for _, k := range m.judges {
+	for _, k := range m.workers {
 		for table, did := range k.did {
 			m.count(m.Layout.Tables() + table).Add(did)
 		}
@@ -63,15 +63,15 @@ func (m *Memory[F]) Pairs(ctx context.Context, emit func(worker int, p data.Pair
 	return nil
 }
 
-// judge returns what a worker compares and verifies with.
-func (m *Memory[F]) judge(worker int, emit func(worker int, p data.Pair)) judge {
+// newWorker returns what worker number compares and verifies with.
+func (m *Memory[F]) newWorker(number int, emit func(worker int, p data.Pair)) worker {
 	verify, did := mapper.NewVerifier(m.Rule), make([]rundir.TableCount, len(mapper.Tables))
 	var a, b data.View
 	view := func(doc uint64, v *data.View) error {
 		m.Views.View(uint32(doc), v)
 		return nil
 	}
-	return judge{verify: verify, did: did, compare: mapper.NewComparer(m.Rule, view, func(c mapper.Candidate) error {
+	return worker{verify: verify, did: did, compare: mapper.NewComparer(m.Rule, view, func(c mapper.Candidate) error {
 		if c.Table >= 0 {
 			did[c.Table].Candidates++
 		}
@@ -84,7 +84,7 @@ func (m *Memory[F]) judge(worker int, emit func(worker int, p data.Pair)) judge 
 			if c.Table >= 0 {
 				did[c.Table].Pairs++
 			}
-			emit(worker, p)
+			emit(number, p)
 		}
 		return nil
 	})}
@@ -114,7 +114,7 @@ func (m *Memory[F]) equal(ctx context.Context) error {
 			return nil
 		}
 		buffers[worker] = m.members(buffers[worker][:0], uint32(i))
-		return m.judges[worker].compare.Shared(mapper.Fingerprints, 0, buffers[worker])
+		return m.workers[worker].compare.Shared(mapper.SegmentTables, 0, buffers[worker])
 	})
 }
 
@@ -125,7 +125,7 @@ func (m *Memory[F]) near(ctx context.Context) error {
 	return Segments(ctx, m.Lists, m.Layout, m.Rule.K, m.Options, func(worker int, i, j uint32, distance int) {
 		b := &buffers[worker]
 		b.a, b.b = m.members(b.a[:0], i), m.members(b.b[:0], j)
-		_ = m.judges[worker].compare.Near(b.a, b.b, distance) // which reads memory alone
+		_ = m.workers[worker].compare.Near(b.a, b.b, distance) // which reads memory alone
 	})
 }
 
@@ -136,7 +136,7 @@ func (m *Memory[F]) shared(ctx context.Context) error {
 		return nil
 	}
 	var postings, spare []uint64
-	keys := mapper.NewMap(nil, m.Rule)
+	keys := mapper.NewKeyEmitter(nil, m.Rule)
 	var v data.View
 	advance := m.begin(int64(len(mapper.Tables)))
 	for table := range mapper.Tables {
@@ -153,7 +153,7 @@ func (m *Memory[F]) shared(ctx context.Context) error {
 			err = m.sampled(ctx, mapper.NewSampled(m.Views, postings, spare))
 		} else {
 			postings, spare, err = Values(ctx, postings, spare, m.Workers, m.count(m.Layout.Tables()+table), func(worker int, value uint64, places []uint64) error {
-				return m.judges[worker].compare.Shared(table, value, places)
+				return m.workers[worker].compare.Shared(table, value, places)
 			})
 		}
 		if err != nil {
@@ -178,7 +178,7 @@ func values(sorted []uint64) (did rundir.TableCount) {
 // sampled finds the pairs by the samples.
 func (m *Memory[F]) sampled(ctx context.Context, found *mapper.Sampled) error {
 	return Each(ctx, m.Workers, m.Views.Len(), func(worker, unit int) error {
-		k := &m.judges[worker]
+		k := &m.workers[worker]
 		found.Each(k.verify, uint32(unit), func(other uint32) {
 			_ = k.compare.Candidate(mapper.Candidate{A: uint64(unit), B: uint64(other), Table: mapper.Samples}) // which reads memory alone
 		})

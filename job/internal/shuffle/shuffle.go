@@ -2,10 +2,10 @@
 // way of the two reduces, to the second map, on all cores. The stages are
 // mapper's and reducer's; the package decides where and when.
 //
-//	documents ── mapper ──► column of postings, key and rest
-//	                             │ reducer.Partial: equal ones become one entry
+//	documents ── mapper ──► column of postings, key and suffix
+//	                             │ reducer.Partial: equal ones become one posting list
 //	                             ▼
-//	             entries ── for each table ──► partitions by key
+//	       posting lists ── for each table ──► partitions by key
 //	                             │ reducer.Grouper: the groups of a key
 //	                             ▼
 //	                        mapper.SegmentComparer: 1 − h/bits, once for each pair
@@ -187,7 +187,7 @@ func (f *named[F]) flush() {
 }
 
 // Values calls visit with the places, ascending, of what shares a value of a
-// column, as mapper.Map.Column makes it: each two or more. Workers call it as
+// column, as mapper.KeyEmitter.Column makes it: each two or more. Workers call it as
 // those of Segments do. It uses work, which is as long, and returns the column
 // sorted, and the other of the two.
 func Values(ctx context.Context, postings, work []uint64, workers int, count *Count, visit func(worker int, value uint64, places []uint64) error) (sorted, spare []uint64, err error) {

@@ -142,7 +142,7 @@ func TestLayoutsAgree(t *testing.T) {
 		var found int64
 		for table, c := range counts {
 			found += c.Candidates
-			if c.Postings != int64(n) || c.Entries != int64(l.Len()) || c.LargestMapped < c.Largest || c.Compared == 0 || c.Largest < 2 {
+			if c.Postings != int64(n) || c.PostingLists != int64(l.Len()) || c.LargestMapped < c.Largest || c.Compared == 0 || c.Largest < 2 {
 				t.Errorf("%v, table %d: %+v", layout, table, c.TableCount)
 			}
 		}
@@ -227,7 +227,7 @@ func TestValues(t *testing.T) {
 				t.Fatalf("value %d: %v, want %v", value, got[value], places)
 			}
 		}
-		if count.Postings != 30_000 || count.Keys != int64(len(want)) || count.Compared != int64(len(got)) || count.Largest != int64(len(want[5<<12])) || count.LargestMapped != count.Largest || count.Entries != count.Postings {
+		if count.Postings != 30_000 || count.Keys != int64(len(want)) || count.Compared != int64(len(got)) || count.Largest != int64(len(want[5<<12])) || count.LargestMapped != count.Largest || count.PostingLists != count.Postings {
 			t.Errorf("%+v", count.TableCount)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/decision"
-	"github.com/neardup/neardup/job/internal/state/identical"
+	"github.com/neardup/neardup/job/internal/state/exactdup"
 	"github.com/neardup/neardup/job/internal/state/pairs"
 )
 
@@ -27,11 +27,11 @@ func TestDamage(t *testing.T) {
 			_, err := decision.Read(path)
 			return err
 		}},
-		"identical": {func(path string) error {
-			return state.Write(path, identical.FileKind, identical.Append(nil,
-				identical.Document{Doc: 12, Kind: identical.Equal, Of: 3}, identical.Document{Doc: 700, Kind: identical.Deleted}))
+		"exact duplicates": {func(path string) error {
+			return state.Write(path, exactdup.FileKind, exactdup.Append(nil,
+				exactdup.Document{Doc: 12, Kind: exactdup.Equal, Of: 3}, exactdup.Document{Doc: 700, Kind: exactdup.Deleted}))
 		}, func(path string) error {
-			return identical.Read(path, func(identical.Document) error { return nil })
+			return exactdup.Read(path, func(exactdup.Document) error { return nil })
 		}},
 		"pairs": {func(path string) error {
 			w, err := pairs.Create(path)

@@ -103,7 +103,7 @@ func (p packing) writeShared(ctx context.Context, dir *rundir.Dir, documents *en
 
 // eachKey calls yield with all records of a split's documents.
 func (p packing) eachKey(ctx context.Context, documents *engine.Documents, split int, yield func(data.Posting)) error {
-	keys := mapper.NewMap(p.layout, p.rule)
+	keys := mapper.NewKeyEmitter(p.layout, p.rule)
 	return documents.Each(ctx, documents.First(split), documents.First(split+1), p.columns(), func(doc uint64, r *views.Row) error {
 		return keys.Postings(0, p.tables, &r.View, doc, func(k data.Posting) error {
 			yield(k)

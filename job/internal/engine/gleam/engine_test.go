@@ -31,7 +31,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
-	"github.com/neardup/neardup/job/internal/state/identical"
+	"github.com/neardup/neardup/job/internal/state/exactdup"
 	"github.com/neardup/neardup/job/internal/state/views"
 )
 
@@ -103,7 +103,7 @@ const splitsOfViews = 3
 // match leave them, in splits of different sizes, one of them empty.
 func writeViews(t testing.TB, dir *rundir.Dir, cfg config.Config, docs []data.View) *engine.Documents {
 	t.Helper()
-	for _, folder := range []string{engine.ViewsFolder, engine.IdenticalFolder} {
+	for _, folder := range []string{engine.ViewsFolder, engine.ExactFolder} {
 		if err := os.MkdirAll(dir.Path(rundir.State, folder), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -128,9 +128,9 @@ func writeViews(t testing.TB, dir *rundir.Dir, cfg config.Config, docs []data.Vi
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
-	var equal []identical.Document
-	x := engine.Identities{Documents: documents, Rule: engine.Rule(cfg.Match), Workers: 2, Memory: 1 << 30}
-	err = x.Find(t.Context(), func(d identical.Document) error {
+	var equal []exactdup.Document
+	x := engine.ExactDeduper{Documents: documents, Rule: engine.Rule(cfg.Match), Workers: 2, Memory: 1 << 30}
+	err = x.Find(t.Context(), func(d exactdup.Document) error {
 		mu.Lock()
 		defer mu.Unlock()
 		equal = append(equal, d)
@@ -139,15 +139,15 @@ func writeViews(t testing.TB, dir *rundir.Dir, cfg config.Config, docs []data.Vi
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.SortFunc(equal, func(a, b identical.Document) int { return cmp.Compare(a.Doc, b.Doc) })
+	slices.SortFunc(equal, func(a, b exactdup.Document) int { return cmp.Compare(a.Doc, b.Doc) })
 	for task := range splitsOfViews {
 		var records []byte
 		for _, d := range equal {
 			if documents.Part(d.Doc) == task {
-				records = identical.Append(records, d)
+				records = exactdup.Append(records, d)
 			}
 		}
-		if err := state.Write(engine.IdenticalPath(dir, task), identical.FileKind, records); err != nil {
+		if err := state.Write(engine.ExactPath(dir, task), exactdup.FileKind, records); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -181,7 +181,7 @@ func findPairsOf(ctx context.Context, t testing.TB, e engine.Engine, job *engine
 	})
 	slices.SortFunc(pairs, comparePairs)
 	// One whose texts decide may come several times.
-	return slices.CompactFunc(pairs, func(a, b data.Pair) bool { return a == b && a.Evidence.Reason == data.Open }), err
+	return slices.CompactFunc(pairs, func(a, b data.Pair) bool { return a == b && a.Evidence.Reason == data.Undecided }), err
 }
 
 func comparePairs(a, b data.Pair) int {

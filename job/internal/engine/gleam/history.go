@@ -146,7 +146,7 @@ func libraryFiles(job *engine.Job, splits []library.Split) ([]attempt.File, erro
 	}
 	var prints []string
 	for task := range job.Splits {
-		prints = append(prints, job.Dir.Path(rundir.Fingerprints, rundir.PartName(task, ".parquet")), engine.IdenticalPath(job.Dir, task))
+		prints = append(prints, job.Dir.Path(rundir.Fingerprints, rundir.PartName(task, ".parquet")), engine.ExactPath(job.Dir, task))
 	}
 	paths = append(append(paths, filepath.Join(dir, library.ManifestFile)), check.Spread(prints)...)
 	return check.Files(paths, attempt.File{Library: true})

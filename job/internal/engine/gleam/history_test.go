@@ -25,7 +25,7 @@ import (
 	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
-	"github.com/neardup/neardup/job/internal/state/identical"
+	"github.com/neardup/neardup/job/internal/state/exactdup"
 )
 
 // historyInput is a library with a night that is to be joined with it.
@@ -132,7 +132,7 @@ const splitsOfNight = 3
 // begins with a row of an id that was there.
 func writeNight(t testing.TB, dir *rundir.Dir, cfg config.Config, rows []data.LibraryRow) {
 	t.Helper()
-	if err := os.MkdirAll(dir.Path(rundir.State, engine.IdenticalFolder), 0o755); err != nil {
+	if err := os.MkdirAll(dir.Path(rundir.State, engine.ExactFolder), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	first := uint64(0)
@@ -150,7 +150,7 @@ func writeNight(t testing.TB, dir *rundir.Dir, cfg config.Config, rows []data.Li
 		}
 		var known []byte
 		if len(rows) > 0 {
-			known = identical.Append(known, identical.Document{Doc: first, Kind: identical.DuplicateID})
+			known = exactdup.Append(known, exactdup.Document{Doc: first, Kind: exactdup.DuplicateID})
 			rows = append([]data.LibraryRow{rows[len(rows)-1]}, rows...)
 		}
 		for i := range rows {
@@ -160,7 +160,7 @@ func writeNight(t testing.TB, dir *rundir.Dir, cfg config.Config, rows []data.Li
 				t.Fatal(err)
 			}
 		}
-		if err := errors.Join(out.Commit(), state.Write(engine.IdenticalPath(dir, task), identical.FileKind, known)); err != nil {
+		if err := errors.Join(out.Commit(), state.Write(engine.ExactPath(dir, task), exactdup.FileKind, known)); err != nil {
 			t.Fatal(err)
 		}
 		first += uint64(len(rows))

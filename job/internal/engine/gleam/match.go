@@ -84,7 +84,7 @@ func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.D
 			finals = s.Steps[2].Tasks
 			var paths []string
 			for task := range job.Splits {
-				paths = append(paths, engine.ViewPath(job.Dir, task), engine.IdenticalPath(job.Dir, task))
+				paths = append(paths, engine.ViewPath(job.Dir, task), engine.ExactPath(job.Dir, task))
 				if p.rule.Bands {
 					paths = append(paths, bandsPath(job.Dir, task))
 				}
@@ -267,7 +267,7 @@ func partialOf(r data.Posting, partials int) int {
 	return (mapper.Shard(r.Key, partials) + mapper.Salt(r.Hi, r.Lo, salts)) % partials
 }
 
-// partial reduces by (salt, key) and sends each key's entries to its final
+// partial reduces by (salt, key) and sends each key's posting lists to its final
 // reduce.
 func partial(w *worker) error {
 	p, _, err := w.match()
@@ -290,18 +290,18 @@ func partialOver[F columns.Fingerprint](w *worker, p packing) error {
 	var docs []uint64
 	for table := range came.tables {
 		records += came.tables[table].Len()
-		entries, err := reducer.Partial(&came.tables[table], columns.Width[F](), 1)
+		lists, err := reducer.Partial(&came.tables[table], columns.Width[F](), 1)
 		if err != nil {
 			return err
 		}
-		for i, value := range entries.Values() {
+		for i, value := range lists.Values() {
 			print := columns.Word(&value)
 			key := p.keys.Key(table, simhash.Fingerprint(print))
 			to := mapper.Shard(uint64(key), finals)
-			docs = entries.Documents(docs[:0], i)
+			docs = lists.Documents(docs[:0], i)
 			for left := docs; len(left) > 0; {
-				n := min(len(left), entryDocs)
-				if err := w.send.Put(to, appendEntry(p, w.send.Record(to), table, value, left[:n])); err != nil {
+				n := min(len(left), listDocs)
+				if err := w.send.Put(to, appendList(p, w.send.Record(to), table, value, left[:n])); err != nil {
 					return err
 				}
 				left = left[n:]
@@ -326,7 +326,7 @@ func final(w *worker) error {
 
 func finalOver[F columns.Fingerprint](w *worker, p packing, m matchPayload) (err error) {
 	came := newPartition[F](p)
-	if err := w.receive(came.addEntries); err != nil {
+	if err := w.receive(came.addPostingLists); err != nil {
 		return err
 	}
 	w.open()

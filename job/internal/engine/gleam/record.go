@@ -19,22 +19,22 @@ import (
 )
 
 // Records of the shuffle travel without what the receiver can work out: the
-// table and the fingerprint stand for key and rest (of the tables without
-// segments, value and rest in its place). Little-endian, but for the numbers
+// table and the fingerprint stand for key and suffix (of the tables without
+// segments, value and suffix in its place). Little-endian, but for the numbers
 // (state.AppendNumber):
 //
 //	posting  table u16, fingerprint 8 bytes (16 at 128 bits, low half first), document
-//	entry   table u16, fingerprint, number of documents u32, documents …
+//	list     table u16, fingerprint, number of documents u32, documents …
 
-// entryDocs is how many documents one entry record holds at most; an entry of
+// listDocs is how many documents one record of a posting list holds at most; a list of
 // more is sent as several, one after the other.
-const entryDocs = 64 << 10
+const listDocs = 64 << 10
 
 // packing packs and unpacks records of one layout and rule.
 type packing struct {
 	layout *simhash.Layout
 	rule   mapper.Rule
-	keys   *mapper.Map
+	keys   *mapper.KeyEmitter
 	tables int
 	wide   bool
 }
@@ -45,7 +45,7 @@ func newPacking(c config.Config, documents uint64) (packing, error) {
 		return packing{}, err
 	}
 	p := packing{layout: layout, rule: engine.Rule(c.Match), wide: c.Features.Bits > 64}
-	p.keys = mapper.NewMap(layout, p.rule)
+	p.keys = mapper.NewKeyEmitter(layout, p.rule)
 	p.tables = p.keys.Tables()
 	return p, nil
 }
@@ -74,7 +74,7 @@ func (p packing) printBytes() int {
 
 func (p packing) postingBytes() int { return 2 + p.printBytes() + state.NumberBytes }
 
-// headBytes is the size of what an entry has before its documents.
+// headBytes is the size of what a posting list has before its documents.
 func (p packing) headBytes() int { return 2 + p.printBytes() + 4 }
 
 func (p packing) appendHead(dst []byte, table int, f simhash.Fingerprint) []byte {
@@ -125,8 +125,8 @@ func (t *partition[F]) addPostings(f wire.Frame) error {
 	return nil
 }
 
-// appendEntry appends an entry with some of its documents.
-func appendEntry[F columns.Fingerprint](p packing, dst []byte, table int, value F, docs []uint64) []byte {
+// appendList appends a posting list with some of its documents.
+func appendList[F columns.Fingerprint](p packing, dst []byte, table int, value F, docs []uint64) []byte {
 	dst = p.appendHead(dst, table, simhash.Fingerprint(columns.Word(&value)))
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(docs)))
 	for _, d := range docs {
@@ -135,13 +135,13 @@ func appendEntry[F columns.Fingerprint](p packing, dst []byte, table int, value 
 	return dst
 }
 
-// addEntries adds the entries of a frame.
-func (t *partition[F]) addEntries(f wire.Frame) error {
+// addPostingLists adds the posting lists of a frame.
+func (t *partition[F]) addPostingLists(f wire.Frame) error {
 	head := t.p.headBytes()
 	n := uint32(0)
 	for b := f.Payload; len(b) > 0; n++ {
 		if len(b) < head {
-			return fmt.Errorf("%w: %d bytes left for an entry", wire.ErrFrame, len(b))
+			return fmt.Errorf("%w: %d bytes left for a posting list", wire.ErrFrame, len(b))
 		}
 		table, print, err := t.p.head(b)
 		if err != nil {
@@ -149,7 +149,7 @@ func (t *partition[F]) addEntries(f wire.Frame) error {
 		}
 		count := int(binary.LittleEndian.Uint32(b[head-4:]))
 		if count == 0 || count > (len(b)-head)/state.NumberBytes {
-			return fmt.Errorf("%w: an entry of %d documents in %d bytes", wire.ErrFrame, count, len(b))
+			return fmt.Errorf("%w: a posting list of %d documents in %d bytes", wire.ErrFrame, count, len(b))
 		}
 		end := head + state.NumberBytes*count
 		t.docs = t.docs[:0]
@@ -160,7 +160,7 @@ func (t *partition[F]) addEntries(f wire.Frame) error {
 		b = b[end:]
 	}
 	if n != f.Records {
-		return fmt.Errorf("%w: %d entries, its header says %d", wire.ErrFrame, n, f.Records)
+		return fmt.Errorf("%w: %d posting lists, its header says %d", wire.ErrFrame, n, f.Records)
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func recordsSurvive[F columns.Fingerprint](t *rapid.T, p packing) {
 	for table := range want {
 		want[table] = map[F][]uint64{}
 	}
-	postings, entries := newPartition[F](p), newPartition[F](p)
+	postings, lists := newPartition[F](p), newPartition[F](p)
 	var posted, packed []byte
 	n, m := uint32(0), uint32(0)
 	for range rapid.IntRange(0, 20).Draw(t, "n") {
@@ -78,9 +78,9 @@ func recordsSurvive[F columns.Fingerprint](t *rapid.T, p packing) {
 			if len(piece) == 0 {
 				continue
 			}
-			packed = appendEntry(p, packed, table, value, piece)
+			packed = appendList(p, packed, table, value, piece)
 			if m++; rapid.Bool().Draw(t, "frame ends") {
-				if err := entries.addEntries(wire.Frame{Payload: packed, Records: m}); err != nil {
+				if err := lists.addPostingLists(wire.Frame{Payload: packed, Records: m}); err != nil {
 					t.Fatal(err)
 				}
 				packed, m = nil, 0
@@ -88,12 +88,12 @@ func recordsSurvive[F columns.Fingerprint](t *rapid.T, p packing) {
 		}
 		want[table][value] = append(want[table][value], docs...)
 	}
-	if err := errors.Join(postings.addPostings(wire.Frame{Payload: posted, Records: n}), entries.addEntries(wire.Frame{Payload: packed, Records: m})); err != nil {
+	if err := errors.Join(postings.addPostings(wire.Frame{Payload: posted, Records: n}), lists.addPostingLists(wire.Frame{Payload: packed, Records: m})); err != nil {
 		t.Fatal(err)
 	}
 	for table := range want {
 		got := map[F][]uint64{}
-		for _, came := range []*partition[F]{postings, entries} {
+		for _, came := range []*partition[F]{postings, lists} {
 			of, err := reducer.Partial(&came.tables[table], columns.Width[F](), 1)
 			if err != nil {
 				t.Fatal(err)
@@ -115,18 +115,18 @@ func recordsSurvive[F columns.Fingerprint](t *rapid.T, p packing) {
 	}
 }
 
-func FuzzEntries(f *testing.F) {
+func FuzzPostingLists(f *testing.F) {
 	p, err := newPacking(config.Default(), 1000)
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(appendEntry(p, nil, 2, uint64(77), []uint64{1, 1 << 39}), uint32(1))
+	f.Add(appendList(p, nil, 2, uint64(77), []uint64{1, 1 << 39}), uint32(1))
 	f.Add([]byte{1, 0}, uint32(1))
 	f.Fuzz(func(t *testing.T, b []byte, records uint32) {
 		fr := wire.Frame{Payload: b, Records: records}
 		for name, add := range map[string]func(*partition[uint64]) error{
 			"postings": func(came *partition[uint64]) error { return came.addPostings(fr) },
-			"entries":  func(came *partition[uint64]) error { return came.addEntries(fr) },
+			"entries":  func(came *partition[uint64]) error { return came.addPostingLists(fr) },
 		} {
 			came := newPartition[uint64](p)
 			if err := add(came); err != nil {

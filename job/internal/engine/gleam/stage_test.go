@@ -142,7 +142,7 @@ func TestPairs(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range n {
-			p := data.Pair{A: uint64(len(want)), B: 1 << 39, Distance: 3, Evidence: data.Evidence{Reason: data.Open, Figure: 7}}
+			p := data.Pair{A: uint64(len(want)), B: 1 << 39, Distance: 3, Evidence: data.Evidence{Reason: data.Undecided, Figure: 7}}
 			want = append(want, p)
 			if err := out.Add([]pairs.Pair{{Pair: p, Overlap: data.UnknownOverlap()}}); err != nil {
 				t.Fatal(err)

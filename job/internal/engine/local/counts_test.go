@@ -88,7 +88,7 @@ func checkSegments(t *testing.T, documents *engine.Documents, cfg config.Config,
 		if err != nil {
 			t.Fatal(err)
 		}
-		want.Keys, want.Entries = int64(len(mapped)), int64(len(entries))
+		want.Keys, want.PostingLists = int64(len(mapped)), int64(len(entries))
 		got := counts[table]
 		if wide := layout.KeyBits(table) > 16; wide && got.Keys <= want.Keys && got.LargestMapped >= want.LargestMapped && got.Largest >= want.Largest {
 			want.Keys, want.LargestMapped, want.Largest = got.Keys, got.LargestMapped, got.Largest // a hash counts some keys together

@@ -107,7 +107,7 @@ func shuffledOver[F columns.Fingerprint](t fataler, cfg config.Config, documents
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := mapper.NewMap(layout, rule)
+	keys := mapper.NewKeyEmitter(layout, rule)
 	came := make([][]reducer.Postings[F], shards*salts) // by partition, by table
 	for i := range came {
 		came[i] = make([]reducer.Postings[F], keys.Tables())
@@ -142,12 +142,12 @@ func shuffledOver[F columns.Fingerprint](t fataler, cfg config.Config, documents
 		for table := range keys.Tables() {
 			var postings reducer.Postings[F]
 			for salt := range salts {
-				entries, err := reducer.Partial(&came[shard*salts+salt][table], columns.Width[F](), 1)
+				lists, err := reducer.Partial(&came[shard*salts+salt][table], columns.Width[F](), 1)
 				if err != nil {
 					t.Fatal(err)
 				}
-				for i, value := range entries.Values() {
-					postings.Add(value, entries.Documents(nil, i)...)
+				for i, value := range lists.Values() {
+					postings.Add(value, lists.Documents(nil, i)...)
 				}
 			}
 			if err := final.Table(context.Background(), table, &postings, nil); err != nil {
@@ -200,7 +200,7 @@ func comparePairs(a, b data.Pair) int {
 func difference(got, want []data.Pair) string {
 	count := map[data.Pair]int{}
 	for _, p := range got {
-		if count[p]++; p.Evidence.Reason == data.Open {
+		if count[p]++; p.Evidence.Reason == data.Undecided {
 			count[p] = 1
 		}
 	}

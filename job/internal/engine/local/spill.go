@@ -224,7 +224,7 @@ func (s *spiller[F]) collapse(ctx context.Context, raw, first *spill.Buckets) er
 					keys[table][worker].Add(&of, len(members))
 				}
 			}
-			return compare[worker].Shared(mapper.Fingerprints, 0, members)
+			return compare[worker].Shared(mapper.SegmentTables, 0, members)
 		}
 		last := make([]byte, 0, width[F]())
 		err := raw.Sorted(b, func(record, _ []byte) error {
@@ -392,7 +392,7 @@ func (s *spiller[F]) sharedTable(ctx context.Context, table int) (err error) {
 	dealt := s.buckets(n, 4+state.NumberBytes, false)
 	defer func() { err = errors.Join(err, dealt.Close()) }()
 	deal := dealt.Dealer()
-	values := mapper.NewMap(nil, s.rule)
+	values := mapper.NewKeyEmitter(nil, s.rule)
 	var record []byte
 	err = s.documents.Each(ctx, 0, s.documents.Len(), views.Reading(mapper.Tables[table].Reads), func(doc uint64, r *views.Row) error {
 		for _, v := range values.Values(table, &r.View) {

@@ -24,14 +24,14 @@ func TestTableOfItsOwn(t *testing.T) {
 		Name:  "rare lengths",
 		Reads: data.ReadSketch,
 		Asked: func(r *mapper.Rule) bool { return r.Bands },
-		Values: func(dst []uint64, _ *mapper.Map, v *data.View) []uint64 {
+		Values: func(dst []uint64, _ *mapper.KeyEmitter, v *data.View) []uint64 {
 			if v.Length < rare {
 				return dst
 			}
 			return append(dst, uint64(v.Length))
 		},
 		Brings: brings,
-		Owns: func(r *mapper.Rule, _ int, a, b *data.View) bool {
+		FirstShared: func(r *mapper.Rule, _ int, a, b *data.View) bool {
 			return !slices.ContainsFunc(mapper.Tables[:own], func(history mapper.Table) bool { return history.Brings(r, a, b) })
 		},
 	})

@@ -91,7 +91,7 @@ func (d *decider) check(ctx context.Context) error {
 // takesPart reports whether a document is one of those that are matched.
 func (d *decider) takesPart(doc uint64, r *views.Row) bool {
 	// A silent document without an index is a duplicate id, or deleted.
-	return r.Matched() && (!d.documents.Silent(doc) || d.matched.Has(doc))
+	return r.Matched() && (!d.documents.Excluded(doc) || d.matched.Has(doc))
 }
 
 func (d *decider) samples(ctx context.Context) (samples []sample, err error) {
@@ -167,7 +167,7 @@ func (d *decider) verdict(rule *mapper.Rule, verify *mapper.Verifier, s *sample,
 		return data.NotTheSame
 	}
 	reason := verify.Judge(&s.view, v).Reason
-	if reason == data.Open {
+	if reason == data.Undecided {
 		p, ok := d.text(d.first(s.doc), d.first(doc))
 		if !ok {
 			return data.ByTexts // the join missed it, whatever the texts say
@@ -224,7 +224,7 @@ func (d *decider) bounded(ctx context.Context, a, b uint64) (bool, error) {
 		return false, err
 	}
 	rule := engine.Rule(d.run.Config.Match)
-	keys := mapper.NewMap(nil, rule)
+	keys := mapper.NewKeyEmitter(nil, rule)
 	type value struct {
 		table int
 		value uint64
@@ -257,7 +257,7 @@ func (d *decider) bounded(ctx context.Context, a, b uint64) (bool, error) {
 		}
 		return nil
 	})
-	bounded := mapper.Crowded(mapper.Fingerprints, max(prints[0], prints[1]))
+	bounded := mapper.Crowded(mapper.SegmentTables, max(prints[0], prints[1]))
 	fewest := 0 // of the sampled shingles, of which one of few documents is enough
 	for key, n := range shared {
 		switch {

@@ -27,7 +27,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
-	"github.com/neardup/neardup/job/internal/state/identical"
+	"github.com/neardup/neardup/job/internal/state/exactdup"
 	"github.com/neardup/neardup/job/internal/state/pairs"
 	"github.com/neardup/neardup/job/internal/state/subset"
 	"github.com/neardup/neardup/reducer"
@@ -167,7 +167,7 @@ func (d *decider) eachPair(ctx context.Context, yield func(pairs.Pair) error) er
 		if n := read.Add(pairs.RecordBytes); n%step < pairs.RecordBytes {
 			advance(step)
 		}
-		if p.Evidence.Reason == data.Open {
+		if p.Evidence.Reason == data.Undecided {
 			return nil // it is among the resolved
 		}
 		return yield(p)
@@ -184,12 +184,12 @@ func (d *decider) eachPair(ctx context.Context, yield func(pairs.Pair) error) er
 }
 
 // eachEqual calls yield with the documents that equal an earlier one, in order.
-func (d *decider) eachEqual(ctx context.Context, yield func(identical.Document) error) error {
+func (d *decider) eachEqual(ctx context.Context, yield func(exactdup.Document) error) error {
 	for task := range d.documents.Parts() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err := d.documents.Identical(d.run.Dir, task, func(e identical.Document) error {
+		err := d.documents.Duplicates(d.run.Dir, task, func(e exactdup.Document) error {
 			if !e.IsEqual() {
 				return nil
 			}
@@ -213,7 +213,7 @@ func (d *decider) gather(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = d.eachEqual(ctx, func(e identical.Document) error {
+	err = d.eachEqual(ctx, func(e exactdup.Document) error {
 		d.matched.Add(e.Doc)
 		d.matched.Add(e.Of)
 		return nil
@@ -247,13 +247,13 @@ func (d *decider) reduce(ctx context.Context) error {
 	}
 	d.best, d.components, d.degrees = reducer.NewBest(n), reducer.NewComponents(n), make([]atomic.Uint32, n)
 	contained := d.run.Config.Clusters.Contained || d.run.Config.Output.Contained == config.ContainedDrop
-	err := d.eachEqual(ctx, func(e identical.Document) error {
+	err := d.eachEqual(ctx, func(e exactdup.Document) error {
 		i, first := d.index(e.Doc), d.index(e.Of)
 		d.units[i] = first
 		if d.second[first] == 0 {
 			d.second[first] = i
 		}
-		short := e.Kind == identical.EqualShort
+		short := e.Kind == exactdup.EqualShort
 		d.short[i], d.short[first] = short, short
 		d.components.Add(i, first)
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state/decision"
-	"github.com/neardup/neardup/job/internal/state/identical"
+	"github.com/neardup/neardup/job/internal/state/exactdup"
 	"github.com/neardup/neardup/job/internal/state/lineage"
 	"github.com/neardup/neardup/job/internal/state/pairs"
 	"github.com/neardup/neardup/job/internal/state/spill"
@@ -82,12 +82,12 @@ func (d *decider) others(task int) (all []decision.Decision, err error) {
 	}
 	rows := duplicates{documents: d.documents}
 	defer rows.close()
-	err = d.documents.Identical(d.run.Dir, task, func(e identical.Document) (err error) {
+	err = d.documents.Duplicates(d.run.Dir, task, func(e exactdup.Document) (err error) {
 		if e.IsEqual() {
 			return nil
 		}
 		o := undecided(e.Doc)
-		if o.Removal = decision.Deleted; e.Kind == identical.DuplicateID {
+		if o.Removal = decision.Deleted; e.Kind == exactdup.DuplicateID {
 			o.Removal = decision.DuplicateID
 			o.Kept, err = rows.kept(e)
 		}
@@ -105,7 +105,7 @@ type duplicates struct {
 }
 
 // kept is the first row of the id of a later one.
-func (d *duplicates) kept(e identical.Document) (decision.Kept, error) {
+func (d *duplicates) kept(e exactdup.Document) (decision.Kept, error) {
 	for i, doc := range [...]uint64{e.Doc, e.Of} {
 		if d.readers[i] == nil {
 			d.readers[i] = d.documents.Reader()

@@ -15,7 +15,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
-	"github.com/neardup/neardup/job/internal/state/identical"
+	"github.com/neardup/neardup/job/internal/state/exactdup"
 	"github.com/neardup/neardup/job/internal/state/spill"
 )
 
@@ -23,17 +23,17 @@ import (
 // deleted ones, and all but the first of equal ones. Rows go in; out come those
 // that are left of each id, the rest is counted.
 func Find(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error) {
-	if err := os.RemoveAll(r.Dir.Path(rundir.State, engine.IdenticalFolder)); err != nil {
+	if err := os.RemoveAll(r.Dir.Path(rundir.State, engine.ExactFolder)); err != nil {
 		return err // of an earlier attempt
 	}
 	documents, err := r.Documents()
 	if err != nil {
 		return err
 	}
-	found := spill.New(documents.Parts(), spill.Options{Dir: r.Dir.Path(rundir.Scratch, stage.Exact), Head: identical.RecordBytes})
+	found := spill.New(documents.Parts(), spill.Options{Dir: r.Dir.Path(rundir.Scratch, stage.Exact), Head: exactdup.RecordBytes})
 	defer func() { err = errors.Join(err, found.Close()) }()
-	var counts [identical.EqualShort + 1]atomic.Int64
-	x := engine.Identities{
+	var counts [exactdup.EqualShort + 1]atomic.Int64
+	x := engine.ExactDeduper{
 		Documents: documents, Rule: engine.Rule(r.Config.Match), Workers: r.Workers, Memory: r.Config.Execution.MemoryLimit(), Pass: r.Job.Pass,
 		IDs: func(ctx context.Context, split int, yield func(id []byte) error) error {
 			return r.Job.EachID(ctx, split, nil, func(_ int64, id []byte) error { return yield(id) })
@@ -45,20 +45,20 @@ func Find(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error)
 	deal := found.Dealer()
 	var mu sync.Mutex
 	var record []byte
-	err = x.Find(ctx, func(d identical.Document) error {
-		if d.Kind == identical.DuplicateID && r.Config.Input.DuplicateIDs == "fail" {
+	err = x.Find(ctx, func(d exactdup.Document) error {
+		if d.Kind == exactdup.DuplicateID && r.Config.Input.DuplicateIDs == "fail" {
 			return duplicate(ctx, r, documents, d)
 		}
 		counts[d.Kind].Add(1)
 		mu.Lock()
 		defer mu.Unlock()
-		record = identical.Append(record[:0], d)
+		record = exactdup.Append(record[:0], d)
 		return deal.Put(documents.Part(d.Doc), record, nil)
 	})
 	if err := errors.Join(err, deal.Flush()); err != nil {
 		return fmt.Errorf("%s: %w", stage.Exact, err)
 	}
-	if rec.Outputs, err = r.WriteSorted(ctx, found, engine.IdenticalFolder, identical.FileKind); err != nil {
+	if rec.Outputs, err = r.WriteSorted(ctx, found, engine.ExactFolder, exactdup.FileKind); err != nil {
 		return err
 	}
 	forms, n, err := engine.WriteForms(r.Job)
@@ -70,18 +70,18 @@ func Find(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error)
 	}
 	rec.RowsIn = int64(documents.Len())
 	rec.RowsOut = rec.RowsIn
-	for kind, reason := range map[identical.Kind]string{identical.DuplicateID: data.ReasonDuplicateID, identical.Deleted: data.ReasonDeleted} {
+	for kind, reason := range map[exactdup.Kind]string{exactdup.DuplicateID: data.ReasonDuplicateID, exactdup.Deleted: data.ReasonDeleted} {
 		if n := counts[kind].Load(); n > 0 {
 			rec.Skipped[reason] = n
 			rec.RowsOut -= n
 		}
 	}
-	rec.Counts["equal"] = counts[identical.Equal].Load() + counts[identical.EqualShort].Load()
+	rec.Counts["equal"] = counts[exactdup.Equal].Load() + counts[exactdup.EqualShort].Load()
 	return nil
 }
 
 // duplicate is the error for an id that may not appear twice.
-func duplicate(ctx context.Context, r *stage.Run, documents *engine.Documents, d identical.Document) error {
+func duplicate(ctx context.Context, r *stage.Run, documents *engine.Documents, d exactdup.Document) error {
 	task := documents.Part(d.Doc)
 	row := int64(d.Doc - documents.First(task))
 	next := func() int64 {

@@ -26,7 +26,7 @@ import (
 	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/state"
-	"github.com/neardup/neardup/job/internal/state/identical"
+	"github.com/neardup/neardup/job/internal/state/exactdup"
 	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
 )
@@ -194,10 +194,10 @@ func writeNight(t *testing.T, j *engine.Job, rows []data.LibraryRow) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.MkdirAll(filepath.Dir(engine.IdenticalPath(j.Dir, 0)), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(engine.ExactPath(j.Dir, 0)), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(out.Commit(), seen.Commit(), state.Write(engine.IdenticalPath(j.Dir, 0), identical.FileKind, nil)); err != nil {
+	if err := errors.Join(out.Commit(), seen.Commit(), state.Write(engine.ExactPath(j.Dir, 0), exactdup.FileKind, nil)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -41,7 +41,7 @@ func Join(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error)
 		batch := make([]pairs.Pair, len(found))
 		for i, p := range found {
 			batch[i] = pairs.Pair{Pair: p, Overlap: data.UnknownOverlap()}
-			if p.Evidence.Reason == data.Open {
+			if p.Evidence.Reason == data.Undecided {
 				mu.Lock()
 				open[p.A], open[p.B] = true, true
 				mu.Unlock()
@@ -54,7 +54,7 @@ func Join(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error)
 	}
 	rec.Tables = r.Job.Tables
 	for _, t := range rec.Tables {
-		r.Log.Debug("table joined", "table", t.Table, "postings", t.Postings, "keys", t.Keys, "largest_mapped", t.LargestMapped, "entries", t.Entries, "largest", t.Largest, "compared", t.Compared, "candidates", t.Candidates, "pairs", t.Pairs)
+		r.Log.Debug("table joined", "table", t.Table, "postings", t.Postings, "keys", t.Keys, "largest_mapped", t.LargestMapped, "posting_lists", t.PostingLists, "largest", t.Largest, "compared", t.Compared, "candidates", t.Candidates, "pairs", t.Pairs)
 	}
 	if err := want(r, documents, open); err != nil {
 		return err
@@ -94,7 +94,7 @@ func Verify(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err erro
 	}
 	var open []pairs.Pair
 	err = pairs.Each(ctx, r.Dir.Path(rundir.State, stage.MatchedFile), func(p pairs.Pair) error {
-		if p.Evidence.Reason == data.Open {
+		if p.Evidence.Reason == data.Undecided {
 			open = append(open, p)
 		}
 		return nil

@@ -21,7 +21,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
-	"github.com/neardup/neardup/job/internal/state/identical"
+	"github.com/neardup/neardup/job/internal/state/exactdup"
 	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/simhash/sketch"
 )
@@ -212,7 +212,7 @@ func Write(dir *rundir.Dir, cfg config.Config, splits int, documents []data.View
 		if err := write(engine.ViewPath(dir, task), engine.ViewForm(cfg), from, documents[from:to]); err != nil {
 			return nil, err
 		}
-		if err := os.RemoveAll(engine.IdenticalPath(dir, task)); err != nil {
+		if err := os.RemoveAll(engine.ExactPath(dir, task)); err != nil {
 			return nil, err
 		}
 	}
@@ -246,7 +246,7 @@ func ID(doc int) []byte { return fmt.Appendf(nil, "%08d", doc) }
 
 // identicals writes which documents others stand for.
 func identicals(dir *rundir.Dir, cfg config.Config, d *engine.Documents) error {
-	find := engine.Identities{Documents: d, Rule: engine.Rule(cfg.Match), Workers: 2, Memory: 1 << 30, IDs: func(_ context.Context, split int, yield func(id []byte) error) error {
+	find := engine.ExactDeduper{Documents: d, Rule: engine.Rule(cfg.Match), Workers: 2, Memory: 1 << 30, IDs: func(_ context.Context, split int, yield func(id []byte) error) error {
 		for doc := d.First(split); doc < d.First(split+1); doc++ {
 			if err := yield(ID(int(doc))); err != nil {
 				return err
@@ -255,8 +255,8 @@ func identicals(dir *rundir.Dir, cfg config.Config, d *engine.Documents) error {
 		return nil
 	}}
 	var mu sync.Mutex
-	var found []identical.Document
-	err := find.Find(context.Background(), func(e identical.Document) error {
+	var found []exactdup.Document
+	err := find.Find(context.Background(), func(e exactdup.Document) error {
 		mu.Lock()
 		defer mu.Unlock()
 		found = append(found, e)
@@ -265,13 +265,13 @@ func identicals(dir *rundir.Dir, cfg config.Config, d *engine.Documents) error {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(found, func(a, b identical.Document) int { return cmp.Compare(a.Doc, b.Doc) })
+	slices.SortFunc(found, func(a, b exactdup.Document) int { return cmp.Compare(a.Doc, b.Doc) })
 	for task := range d.Parts() {
 		var records []byte
 		for ; len(found) > 0 && found[0].Doc < d.First(task+1); found = found[1:] {
-			records = identical.Append(records, found[0])
+			records = exactdup.Append(records, found[0])
 		}
-		if err := state.Write(engine.IdenticalPath(dir, task), identical.FileKind, records); err != nil {
+		if err := state.Write(engine.ExactPath(dir, task), exactdup.FileKind, records); err != nil {
 			return err
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/neardup/neardup/job/internal/counting"
-	"github.com/neardup/neardup/job/internal/state/identical"
+	"github.com/neardup/neardup/job/internal/state/exactdup"
 	"github.com/neardup/neardup/job/internal/state/subset"
 	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
@@ -18,10 +18,10 @@ import (
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// Identities finds the documents that others stand for: a join by the hash of
+// ExactDeduper finds the documents that others stand for: a join by the hash of
 // the id, then one by the view. What hashes bring together a second hash of
 // the thing itself confirms.
-type Identities struct {
+type ExactDeduper struct {
 	Documents *Documents
 	Rule      mapper.Rule
 	Workers   int
@@ -37,15 +37,15 @@ type Identities struct {
 
 // Find calls emit with the documents, in no particular order and concurrently,
 // and has Documents leave them out.
-func (x *Identities) Find(ctx context.Context, emit func(identical.Document) error) error {
+func (x *ExactDeduper) Find(ctx context.Context, emit func(exactdup.Document) error) error {
 	d := x.Documents
-	drop := func(e identical.Document) error {
-		d.silence(e.Doc)
+	drop := func(e exactdup.Document) error {
+		d.exclude(e.Doc)
 		return emit(e)
 	}
-	dropOthers := func(kind identical.Kind, docs []uint64) error {
+	dropOthers := func(kind exactdup.Kind, docs []uint64) error {
 		for _, doc := range docs[1:] {
-			if err := drop(identical.Document{Doc: doc, Kind: kind, Of: docs[0]}); err != nil {
+			if err := drop(exactdup.Document{Doc: doc, Kind: kind, Of: docs[0]}); err != nil {
 				return err
 			}
 		}
@@ -57,17 +57,17 @@ func (x *Identities) Find(ctx context.Context, emit func(identical.Document) err
 			return nil
 		})
 	}
-	err := x.equal(ctx, ids, x.hashIDs, func(docs []uint64, _ uint64) error { return dropOthers(identical.DuplicateID, docs) })
+	err := x.equal(ctx, ids, x.hashIDs, func(docs []uint64, _ uint64) error { return dropOthers(exactdup.DuplicateID, docs) })
 	if err != nil {
 		return err
 	}
 	if x.Deleted != nil {
 		err := x.eachSplit(ctx, func(split int) error {
 			return x.eachID(ctx, split, func(doc uint64, id []byte) error {
-				if d.Silent(doc) || !x.Deleted(id) {
+				if d.Excluded(doc) || !x.Deleted(id) {
 					return nil
 				}
-				return drop(identical.Document{Doc: doc, Kind: identical.Deleted})
+				return drop(exactdup.Document{Doc: doc, Kind: exactdup.Deleted})
 			})
 		})
 		if err != nil {
@@ -86,9 +86,9 @@ func (x *Identities) Find(ctx context.Context, emit func(identical.Document) err
 	}
 	return x.equal(ctx, prints, confirm, func(docs []uint64, hash uint64) error {
 		if hash&shortText != 0 {
-			return dropOthers(identical.EqualShort, docs)
+			return dropOthers(exactdup.EqualShort, docs)
 		}
-		return dropOthers(identical.Equal, docs)
+		return dropOthers(exactdup.Equal, docs)
 	})
 }
 
@@ -108,7 +108,7 @@ const documentBytes = 64
 // equal calls found with the documents, ascending, of each two or more that
 // share a key, and of which confirm gives the same hash, which found gets too.
 // Without confirm the keys are fingerprints, which stay with the documents.
-func (x *Identities) equal(ctx context.Context, keys keys,
+func (x *ExactDeduper) equal(ctx context.Context, keys keys,
 	confirm func(ctx context.Context, wanted *subset.Set) ([]uint64, error), found func(docs []uint64, hash uint64) error) error {
 	n := x.Documents.Len()
 	passesFor := func(documents uint64, memory int64) uint64 { return documents*documentBytes/uint64(max(memory, 1)) + 1 }
@@ -119,22 +119,22 @@ func (x *Identities) equal(ctx context.Context, keys keys,
 		// the views are read some times, which costs less than to deal the keys
 		// by way of the disk. The counts go before the keys of a single pass are
 		// collapsed.
-		repeats, err := x.repeats(ctx, keys)
+		filter, err := x.repeatedKeys(ctx, keys)
 		if err != nil {
 			return err
 		}
-		candidates := repeats.Candidates()
+		candidates := filter.Candidates()
 		if passes, share = passesFor(candidates, x.Memory), counting.SlotsPerKey; passes > 1 {
 			passes = passesFor(candidates, x.Memory/2)
 		}
 		of = func(first, last uint64, yield func(doc, key uint64)) error {
-			return repeats.Repeated(keys.within(first, last), func(doc, key uint64) {
+			return filter.Repeated(keys.within(first, last), func(doc, key uint64) {
 				if uint64(mapper.Shard(key, int(passes))) == pass {
 					yield(doc, key)
 				}
 			})
 		}
-		release = repeats.Release
+		release = filter.Release
 	}
 	var groups groups
 	for ; pass < passes; pass++ {
@@ -166,7 +166,7 @@ func (x *Identities) equal(ctx context.Context, keys keys,
 
 // confirmed calls found with the documents of each group of which confirm gives
 // the same hash.
-func (x *Identities) confirmed(ctx context.Context, groups *groups,
+func (x *ExactDeduper) confirmed(ctx context.Context, groups *groups,
 	confirm func(ctx context.Context, wanted *subset.Set) ([]uint64, error), found func(docs []uint64, hash uint64) error) error {
 	if len(groups.docs) == 0 {
 		return nil
@@ -244,7 +244,7 @@ func (g *groups) each(yield func(docs []uint64) error) error {
 }
 
 // hashIDs hashes the ids of the wanted documents once more.
-func (x *Identities) hashIDs(ctx context.Context, wanted *subset.Set) ([]uint64, error) {
+func (x *ExactDeduper) hashIDs(ctx context.Context, wanted *subset.Set) ([]uint64, error) {
 	out := make([]uint64, wanted.Len())
 	return out, x.eachSplit(ctx, func(split int) error {
 		if !wanted.Any(x.Documents.First(split), x.Documents.First(split+1)) {
@@ -261,7 +261,7 @@ func (x *Identities) hashIDs(ctx context.Context, wanted *subset.Set) ([]uint64,
 
 // eachID calls yield with the documents of a split and their ids. A split that
 // has not as many ids as views is an error.
-func (x *Identities) eachID(ctx context.Context, split int, yield func(doc uint64, id []byte) error) error {
+func (x *ExactDeduper) eachID(ctx context.Context, split int, yield func(doc uint64, id []byte) error) error {
 	doc, end := x.Documents.First(split), x.Documents.First(split+1)
 	changed := fmt.Errorf("split %d has not as many documents as when it was fingerprinted: run again into a new folder", split)
 	err := x.IDs(ctx, split, func(id []byte) error {
@@ -278,7 +278,7 @@ func (x *Identities) eachID(ctx context.Context, split int, yield func(doc uint6
 }
 
 // hashViews hashes the views of the wanted documents.
-func (x *Identities) hashViews(ctx context.Context, wanted *subset.Set) ([]uint64, error) {
+func (x *ExactDeduper) hashViews(ctx context.Context, wanted *subset.Set) ([]uint64, error) {
 	out := make([]uint64, wanted.Len())
 	return out, x.eachSplit(ctx, func(split int) error {
 		var b []byte
@@ -304,7 +304,7 @@ func (x *Identities) hashViews(ctx context.Context, wanted *subset.Set) ([]uint6
 	})
 }
 
-func (x *Identities) eachSplit(ctx context.Context, f func(split int) error) error {
+func (x *ExactDeduper) eachSplit(ctx context.Context, f func(split int) error) error {
 	advance := x.begin()
 	return Parallel(ctx, x.Documents.Parts(), x.Workers, func(_ context.Context, split int) error {
 		defer advance(int64(x.Documents.First(split+1) - x.Documents.First(split)))
@@ -312,12 +312,12 @@ func (x *Identities) eachSplit(ctx context.Context, f func(split int) error) err
 	})
 }
 
-func (x *Identities) begin() (advance func(n int64)) {
+func (x *ExactDeduper) begin() (advance func(n int64)) {
 	return x.Pass.Begin(int64(x.Documents.Len()), "documents")
 }
 
 // repeats finds which keys may come more than once, in half of the memory.
-func (x *Identities) repeats(ctx context.Context, keys keys) (*counting.Filter, error) {
+func (x *ExactDeduper) repeatedKeys(ctx context.Context, keys keys) (*counting.Filter, error) {
 	f := counting.New(x.Documents.Len(), x.Memory/2)
 	return f, x.eachSplit(ctx, func(split int) error {
 		return f.Add(keys.within(x.Documents.First(split), x.Documents.First(split+1)))

@@ -21,13 +21,13 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
-	"github.com/neardup/neardup/job/internal/state/identical"
+	"github.com/neardup/neardup/job/internal/state/exactdup"
 	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// dumped is a document as Identities sees it.
+// dumped is a document as ExactDeduper sees it.
 type dumped struct {
 	id      string
 	hash    uint64 // of the id; different ids may share it
@@ -70,7 +70,7 @@ type fataler interface {
 	Fatalf(string, ...any)
 }
 
-// ids are the ids of the splits, for Identities.
+// ids are the ids of the splits, for ExactDeduper.
 func ids(splits [][]dumped) func(context.Context, int, func([]byte) error) error {
 	return func(ctx context.Context, split int, yield func([]byte) error) error {
 		var b []byte // used again, as a reader of a table does
@@ -86,21 +86,21 @@ func ids(splits [][]dumped) func(context.Context, int, func([]byte) error) error
 	}
 }
 
-// find returns what Identities finds, by document.
-func find(ctx context.Context, x *engine.Identities) (found []identical.Document, err error) {
+// find returns what ExactDeduper finds, by document.
+func find(ctx context.Context, x *engine.ExactDeduper) (found []exactdup.Document, err error) {
 	var mu sync.Mutex
-	err = x.Find(ctx, func(d identical.Document) error {
+	err = x.Find(ctx, func(d exactdup.Document) error {
 		mu.Lock()
 		defer mu.Unlock()
 		found = append(found, d)
 		return nil
 	})
-	slices.SortFunc(found, func(a, b identical.Document) int { return cmp.Compare(a.Doc, b.Doc) })
+	slices.SortFunc(found, func(a, b exactdup.Document) int { return cmp.Compare(a.Doc, b.Doc) })
 	return found, err
 }
 
-// stoodFor is the obvious form of what Identities finds.
-func stoodFor(all []dumped, form views.Form, rule *mapper.Rule) (want []identical.Document) {
+// stoodFor is the obvious form of what ExactDeduper finds.
+func stoodFor(all []dumped, form views.Form, rule *mapper.Rule) (want []exactdup.Document) {
 	first := map[string]uint64{}
 	type seen struct {
 		view data.View
@@ -110,12 +110,12 @@ func stoodFor(all []dumped, form views.Form, rule *mapper.Rule) (want []identica
 	for i, d := range all {
 		doc := uint64(i)
 		if of, ok := first[d.id]; ok {
-			want = append(want, identical.Document{Doc: doc, Kind: identical.DuplicateID, Of: of})
+			want = append(want, exactdup.Document{Doc: doc, Kind: exactdup.DuplicateID, Of: of})
 			continue
 		}
 		first[d.id] = doc
 		if d.deleted {
-			want = append(want, identical.Document{Doc: doc, Kind: identical.Deleted})
+			want = append(want, exactdup.Document{Doc: doc, Kind: exactdup.Deleted})
 			continue
 		}
 		v := d.view
@@ -131,14 +131,14 @@ func stoodFor(all []dumped, form views.Form, rule *mapper.Rule) (want []identica
 			units = append(units, seen{v, doc})
 			continue
 		}
-		kind := identical.Equal
+		kind := exactdup.Equal
 		switch mapper.NewVerifier(*rule).Judge(&v, &v).Reason {
 		case data.ByEquality:
-			kind = identical.EqualShort
+			kind = exactdup.EqualShort
 		case data.NotTheSame:
 			panic("a document is not the same as itself")
 		}
-		want = append(want, identical.Document{Doc: doc, Kind: kind, Of: units[at].doc})
+		want = append(want, exactdup.Document{Doc: doc, Kind: kind, Of: units[at].doc})
 	}
 	return want
 }
@@ -158,7 +158,7 @@ func drawDumped(t *rapid.T, form views.Form) dumped {
 	return d
 }
 
-// Identities finds what a map does, however much memory it has, and Documents
+// ExactDeduper finds what a map does, however much memory it has, and Documents
 // leave those documents out.
 func TestIdentitiesEqualMap(t *testing.T) {
 	dir, err := rundir.Open(filepath.Join(t.TempDir(), "run"))
@@ -181,7 +181,7 @@ func TestIdentitiesEqualMap(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			x := engine.Identities{Documents: documents, Rule: rule, Workers: way.workers, Memory: way.memory, IDs: ids(splits), Deleted: func(id []byte) bool { return bytes.HasSuffix(id, []byte("7")) }}
+			x := engine.ExactDeduper{Documents: documents, Rule: rule, Workers: way.workers, Memory: way.memory, IDs: ids(splits), Deleted: func(id []byte) bool { return bytes.HasSuffix(id, []byte("7")) }}
 			passes, told := int64(0), atomic.Int64{}
 			x.Pass = func(total int64, unit string) func(int64) {
 				if total != int64(len(all)) || unit != "documents" {
@@ -198,9 +198,9 @@ func TestIdentitiesEqualMap(t *testing.T) {
 				t.Fatalf("%+v: got %+v, %v, want %+v", way, got, err, want)
 			}
 			for i := range all {
-				_, silent := slices.BinarySearchFunc(want, uint64(i), func(d identical.Document, doc uint64) int { return cmp.Compare(d.Doc, doc) })
-				if documents.Silent(uint64(i)) != silent {
-					t.Fatalf("document %d is silent: %t", i, !silent)
+				_, excluded := slices.BinarySearchFunc(want, uint64(i), func(d exactdup.Document, doc uint64) int { return cmp.Compare(d.Doc, doc) })
+				if documents.Excluded(uint64(i)) != excluded {
+					t.Fatalf("document %d is silent: %t", i, !excluded)
 				}
 			}
 		}
@@ -232,24 +232,24 @@ func TestIdentitiesReturnErrors(t *testing.T) {
 	}
 	lengthened := slices.Clone(splits)
 	lengthened[2] = append(slices.Clone(splits[2]), splits[0][0])
-	emit := func(identical.Document) error { return nil }
+	emit := func(exactdup.Document) error { return nil }
 	deleted := func([]byte) bool { return false }
 	for name, c := range map[string]struct {
 		ctx    context.Context
 		splits [][]dumped
-		x      engine.Identities
-		emit   func(identical.Document) error
+		x      engine.ExactDeduper
+		emit   func(exactdup.Document) error
 		want   string
 	}{
-		"receiver":              {emit: func(identical.Document) error { return stop }, want: stop.Error()},
-		"receiver of deletions": {x: engine.Identities{Deleted: func([]byte) bool { return true }}, emit: func(d identical.Document) error { return kindError(d, identical.Deleted, stop) }, want: stop.Error()},
-		"receiver of equals":    {emit: func(d identical.Document) error { return kindError(d, identical.Equal, stop) }, want: stop.Error()},
-		"ids":                   {x: engine.Identities{IDs: func(context.Context, int, func([]byte) error) error { return stop }}, want: stop.Error()},
-		"panic":                 {x: engine.Identities{IDs: func(context.Context, int, func([]byte) error) error { panic("boom") }}, want: "boom"},
+		"receiver":              {emit: func(exactdup.Document) error { return stop }, want: stop.Error()},
+		"receiver of deletions": {x: engine.ExactDeduper{Deleted: func([]byte) bool { return true }}, emit: func(d exactdup.Document) error { return kindError(d, exactdup.Deleted, stop) }, want: stop.Error()},
+		"receiver of equals":    {emit: func(d exactdup.Document) error { return kindError(d, exactdup.Equal, stop) }, want: stop.Error()},
+		"ids":                   {x: engine.ExactDeduper{IDs: func(context.Context, int, func([]byte) error) error { return stop }}, want: stop.Error()},
+		"panic":                 {x: engine.ExactDeduper{IDs: func(context.Context, int, func([]byte) error) error { panic("boom") }}, want: "boom"},
 		"cancelled":             {ctx: cancelled, want: context.Canceled.Error()},
-		"fewer documents":       {x: engine.Identities{IDs: ids(shortened)}, want: "split 1"},
-		"more documents":        {x: engine.Identities{IDs: ids(lengthened)}, want: "split 2"},
-		"more when deleted":     {splits: unlike, x: engine.Identities{IDs: ids(lengthened), Deleted: deleted}, want: "split 2"},
+		"fewer documents":       {x: engine.ExactDeduper{IDs: ids(shortened)}, want: "split 1"},
+		"more documents":        {x: engine.ExactDeduper{IDs: ids(lengthened)}, want: "split 2"},
+		"more when deleted":     {splits: unlike, x: engine.ExactDeduper{IDs: ids(lengthened), Deleted: deleted}, want: "split 2"},
 	} {
 		for _, memory := range []int64{1 << 20, 100} {
 			of := splits
@@ -276,7 +276,7 @@ func TestIdentitiesReturnErrors(t *testing.T) {
 	}
 }
 
-func kindError(d identical.Document, kind identical.Kind, err error) error {
+func kindError(d exactdup.Document, kind exactdup.Kind, err error) error {
 	if d.Kind == kind {
 		return err
 	}
@@ -311,15 +311,15 @@ func TestOpenDocumentsReadsIdenticals(t *testing.T) {
 	}{{nil, []uint64{0, 1, 2, 3, 5}}, {[][]uint64{{1, 2}, {5}}, []uint64{0, 3}}, {[][]uint64{{}, {6}}, nil}} {
 		openDumped(t, dir, views.Form{}, splits)
 		for task, docs := range c.gone {
-			path := engine.IdenticalPath(dir, task)
+			path := engine.ExactPath(dir, task)
 			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 				t.Fatal(err)
 			}
 			var records []byte
 			for _, doc := range docs {
-				records = identical.Append(records, identical.Document{Doc: doc, Kind: identical.Deleted})
+				records = exactdup.Append(records, exactdup.Document{Doc: doc, Kind: exactdup.Deleted})
 			}
-			if err := state.Write(path, identical.FileKind, records); err != nil {
+			if err := state.Write(path, exactdup.FileKind, records); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,9 +1,9 @@
-// Package identical stores, for each split of a run, which of its documents
+// Package exactdup stores, for each split of a run, which of its documents
 // the join leaves out because an earlier one stands for them: later rows of an
 // id, rows that were deleted, and documents that no verdict can tell from an
 // earlier one. It is state that one stage hands to the next; run-directory.md
 // describes the file. It never decides which documents those are.
-package identical
+package exactdup
 
 import "github.com/neardup/neardup/job/internal/state"
 
@@ -31,7 +31,7 @@ func (d *Document) IsEqual() bool { return d.Kind >= Equal }
 // FileKind names the files, as of package state. The body of one is the records
 // of the documents in ascending order: number, kind in a byte, number of the
 // document that stands for it.
-const FileKind = "neardup identical 2"
+const FileKind = "neardup exact duplicates 3"
 
 // RecordBytes is the width of a document's record.
 const RecordBytes = state.NumberBytes + 1 + state.NumberBytes
