@@ -265,7 +265,7 @@ func TestSamplesOfAnInterruptedNight(t *testing.T) {
 func TestOwnTextOfNoSite(t *testing.T) {
 	dir := t.TempDir()
 	var b bytes.Buffer
-	for name, want := range map[string]string{"few": "the largest of 2 sites has 5 of 10 sampled pages, and it takes 20", "none": "none found: 2 sites, 60 sampled pages"} {
+	for name, want := range map[string]string{"few": "a site needs 20 sampled pages, the largest of 2 sites has 5 of 10 sampled pages", "none": "none found: 2 sites, 60 sampled pages"} {
 		lines := slices.Concat(sitesLines()[:5], sitesLines()[30:35])
 		if name == "none" {
 			lines = nil

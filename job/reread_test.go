@@ -76,7 +76,7 @@ func TestSampleIsReadAgain(t *testing.T) {
 			t.Fatalf("%+v: %+v", c, r)
 		}
 		var said bytes.Buffer
-		if err := s.Print(&said, message.English); err != nil || !strings.Contains(said.String(), "16 documents left out, text against text with what stays: the least J is") {
+		if err := s.Print(&said, message.English); err != nil || !strings.Contains(said.String(), "16 documents compared with the pages kept for them: lowest J") {
 			t.Errorf("%v: %s", err, &said)
 		}
 		for _, e := range r.Examples {

@@ -272,6 +272,9 @@ func needInput(c *cobra.Command, args []string) error {
 // need is a usage error unless there are that many arguments.
 func need(count int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
+		if len(args) > 0 && count == 0 {
+			return usageError{fmt.Errorf("%s takes %s; see %s --help", c.CommandPath(), what, c.CommandPath())}
+		}
 		if len(args) != count {
 			return usageError{fmt.Errorf("name %s; see %s --help", what, c.CommandPath())}
 		}

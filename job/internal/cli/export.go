@@ -28,66 +28,83 @@ var exported = []string{rundir.Fingerprints, rundir.Matches, rundir.Pairs, rundi
 var notExported = []string{"sketch", "letters"}
 
 func newExport(std streams) *cobra.Command {
-	var folder string
+	var folder, workbook string
 	var tables []string
 	cmd := &cobra.Command{
-		Use:   "export RUN --csv DIR",
-		Short: "Write a run's tables as CSV, for a spreadsheet",
-		Long: `Writes each table of a finished run as one file of CSV into a folder: UTF-8
-with a byte order mark, which spreadsheets want, nulls empty, fingerprints in
-hexadecimal, without the columns ` + strings.Join(notExported, " and ") + `. Text that a
-spreadsheet would take for a formula gets a ' in front. A spreadsheet shows
-1,048,576 rows; take SQL for more (job/docs/queries.sql).
+		Use:   "export RUN --csv DIR | --xlsx FILE",
+		Short: "Write a run's tables as CSV or Excel, for a spreadsheet",
+		Long: `Writes the tables of a finished run for a spreadsheet: with --csv one file for
+each table, in UTF-8 with a byte order mark; with --xlsx one Excel workbook with
+a sheet for each table. Nulls are empty cells and fingerprints are hexadecimal.
+The columns ` + strings.Join(notExported, " and ") + ` are left out.
+
+Ids, titles and other text stay text, even if they look like a number or a
+formula; CSV marks a formula with a ' in front. Excel shows 1,048,576 rows of a
+sheet, so a larger table goes on in a second sheet. For large runs use SQL
+(job/docs/queries.sql).
 
 ` + fill("Tables: "+strings.Join(exported, ", ")+", as far as the run has them."),
 		Example: `  neardup export night1 --csv tables
-  neardup export night1 --csv tables --tables matches,clusters`,
+  neardup export night1 --xlsx night1.xlsx --tables matches,clusters`,
 		Args: need(1, message.Key("one run directory")),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if folder == "" {
-				return usageError{errors.New("name the folder of the files with --csv DIR")}
+			if (folder == "") == (workbook == "") {
+				return usageError{errors.New("name either a folder for CSV files with --csv DIR, or a workbook with --xlsx FILE")}
 			}
 			for _, name := range tables {
 				if !slices.Contains(exported, name) {
 					return usageError{fmt.Errorf("--tables %s: write some of %s", name, strings.Join(exported, ", "))}
 				}
 			}
-			return export(cmd.Context(), std.out, args[0], folder, tables)
+			if workbook != "" {
+				return exportWorkbook(cmd.Context(), std.out, args[0], workbook, tables)
+			}
+			return exportCSV(cmd.Context(), std.out, args[0], folder, tables)
 		},
 	}
-	cmd.Flags().StringVar(&folder, "csv", "", "folder to write the files into")
+	cmd.Flags().StringVar(&folder, "csv", "", "folder to write CSV files into")
+	cmd.Flags().StringVar(&workbook, "xlsx", "", "Excel workbook to write")
 	cmd.Flags().StringSliceVar(&tables, "tables", nil, "tables to write (default: all)")
 	return cmd
 }
 
-// export writes the tables of a run, and prints what it wrote.
-func export(ctx context.Context, w io.Writer, run, folder string, tables []string) error {
-	if _, err := rundir.ReadManifest(run); err != nil {
-		return err
-	}
-	if _, err := os.Stat(filepath.Join(run, rundir.SuccessFile)); err != nil {
-		return fmt.Errorf("%s is not finished: the command that began it goes on with it, `neardup status` says how far it is", run)
-	}
-	if err := os.MkdirAll(folder, 0o777); err != nil {
-		return err
-	}
-	for _, name := range exported {
-		if len(tables) > 0 && !slices.Contains(tables, name) {
-			continue
-		}
-		parts, err := rundir.Parts(run, name)
-		if err != nil {
+// exportCSV writes a file for each table.
+func exportCSV(ctx context.Context, w io.Writer, run, folder string, tables []string) error {
+	return export(run, tables, func(name string, parts []string) error {
+		if err := os.MkdirAll(folder, 0o777); err != nil {
 			return err
-		}
-		if len(parts) == 0 {
-			continue
 		}
 		path := filepath.Join(folder, name+".csv")
 		rows, err := exportTable(ctx, path, parts)
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(w, "%s\t%s\n", show.Line(path), show.Count(rows, "row")); err != nil {
+		return wrote(w, path, rows)
+	})
+}
+
+func wrote(w io.Writer, what string, rows int64) error {
+	_, err := fmt.Fprintf(w, "%s\t%s\n", show.Line(what), show.Count(rows, "row"))
+	return err
+}
+
+// export has the tables of a finished run written, one after another.
+func export(run string, tables []string, write func(name string, parts []string) error) error {
+	if _, err := rundir.ReadManifest(run); err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(run, rundir.SuccessFile)); err != nil {
+		return fmt.Errorf("%s is not finished: the command that began it goes on with it, `neardup status` says how far it is", run)
+	}
+	for _, name := range exported {
+		if len(tables) > 0 && !slices.Contains(tables, name) {
+			continue
+		}
+		parts, err := rundir.Parts(run, name)
+		if err == nil && len(parts) > 0 {
+			err = write(name, parts)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -114,18 +131,34 @@ func exportTable(ctx context.Context, path string, parts []string) (rows int64, 
 		return 0, err
 	}
 	out := csv.NewWriter(buffered)
-	var header []string
-	for _, part := range parts {
-		if rows, header, err = exportPart(ctx, out, part, rows, header); err != nil {
-			return rows, err
+	rows, err = exportParts(ctx, parts, func(row []any) error {
+		cells := make([]string, len(row))
+		for i, value := range row {
+			cells[i] = spreadsheet(value)
 		}
+		return out.Write(cells)
+	})
+	if err != nil {
+		return rows, err
 	}
 	out.Flush()
 	return rows, errors.Join(out.Error(), buffered.Flush())
 }
 
+// exportParts has the rows of a table written, behind their header; it returns how
+// many there are.
+func exportParts(ctx context.Context, parts []string, write func(row []any) error) (rows int64, err error) {
+	var header []string
+	for _, part := range parts {
+		if rows, header, err = exportPart(ctx, write, part, rows, header); err != nil {
+			break
+		}
+	}
+	return rows, err
+}
+
 // exportPart writes the rows of a part, behind the header if it is the first.
-func exportPart(ctx context.Context, out *csv.Writer, path string, rows int64, header []string) (_ int64, _ []string, err error) {
+func exportPart(ctx context.Context, write func(row []any) error, path string, rows int64, header []string) (_ int64, _ []string, err error) {
 	in, err := parquet.OpenValues(path)
 	if err != nil {
 		return rows, header, err
@@ -141,12 +174,16 @@ func exportPart(ctx context.Context, out *csv.Writer, path string, rows int64, h
 	switch {
 	case header == nil:
 		if header = names; len(header) > 0 {
-			err = out.Write(header)
+			cells := make([]any, len(header))
+			for i, name := range header {
+				cells[i] = name
+			}
+			err = write(cells)
 		}
 	case !slices.Equal(header, names):
 		err = fmt.Errorf("%s has other columns than the parts before it: name a run that one program wrote", path)
 	}
-	cells := make([]string, len(columns))
+	cells := make([]any, len(columns))
 	for err == nil {
 		if rows%1024 == 0 && ctx.Err() != nil {
 			return rows, header, ctx.Err()
@@ -157,10 +194,10 @@ func exportPart(ctx context.Context, out *csv.Writer, path string, rows int64, h
 		}
 		if err == nil {
 			for i, at := range columns {
-				cells[i] = spreadsheet(row[at])
+				cells[i] = row[at]
 			}
 			rows++
-			err = out.Write(cells)
+			err = write(cells)
 		}
 	}
 	return rows, header, err

@@ -121,7 +121,7 @@ NEARDUP_ADD_TOKEN; without one only programs of this machine may.`,
 		fs.StringVar(&f.serve, "serve", "", "answer HTTP on this HOST:PORT until interrupted")
 		fs.BoolVar(&f.add, "add", false, "take pages and keep them: POST /documents")
 		fs.StringVar(&f.tokenFile, "token-file", "", "file with the token that who adds pages has to send (default: NEARDUP_ADD_TOKEN)")
-		fs.BoolVar(&f.allowPublic, "allow-public", false, "let other machines reach it: who only looks up needs no password")
+		fs.BoolVar(&f.allowPublic, "allow-public", false, "listen on other than loopback: look-ups have no authentication")
 	})
 	group(cmd.Flags(), "Output", func(fs *pflag.FlagSet) {
 		bindJSON(fs, &f.json)

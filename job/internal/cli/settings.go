@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -117,6 +118,8 @@ func (s *settings) config() (config.Config, error) {
 	if s.file != "" {
 		if cfg, err = config.Read(s.file, cfg); errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("--config %s: %w: name a file that is there", s.file, fs.ErrNotExist)
+		} else if errors.Is(err, syscall.EISDIR) {
+			err = fmt.Errorf("--config %s: it is a folder: name a file", s.file)
 		}
 	}
 	for _, preset := range []bool{true, false} {
@@ -239,11 +242,18 @@ func (f setFlag) Set(text string) error {
 	if err == nil {
 		return nil
 	}
+	all := f.to.usual.Settings()
 	var names []string
-	for _, s := range f.to.usual.Settings() {
+	for _, s := range all {
 		names = append(names, s.Name)
 	}
-	if near := nearest(name, names); near != name {
+	near := nearest(name, names)
+	for _, s := range all { // a key without its section
+		if near == "" && strings.HasSuffix(s.Name, "."+strings.ReplaceAll(name, "-", "_")) {
+			near = s.Name
+		}
+	}
+	if near != name {
 		return hinted(err, didYouMean(near))
 	}
 	return err

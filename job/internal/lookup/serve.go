@@ -151,7 +151,7 @@ func Listen(ctx context.Context, address string, public bool) (net.Listener, err
 		return nil, fmt.Errorf("address %q: %w: %w", address, ErrAddress, err)
 	}
 	if !public && !IsLoopback(address) {
-		return nil, fmt.Errorf("%w: %s: who looks up needs no password: put it behind a proxy that asks for one, or give --allow-public", ErrPublic, address)
+		return nil, fmt.Errorf("%w: %s: look-ups have no authentication: put the service behind a proxy that authenticates, or pass --allow-public", ErrPublic, address)
 	}
 	var c net.ListenConfig
 	return c.Listen(ctx, "tcp", address)

@@ -121,6 +121,9 @@ func New(ctx context.Context, cfg config.Config, inputs []string, o Options) (*P
 		return nil, err
 	}
 	if p.Sampled == 0 {
+		if p.Skipped == 0 {
+			return nil, fmt.Errorf("%w: the input is empty: name a file that has some", errNothing)
+		}
 		err := fmt.Errorf("%w: %s, %s none", errNothing, show.Count(len(splits), "split"), show.Count(p.Skipped, "record")+show.Agree(p.Skipped, " that is", " that are"))
 		return nil, source.Textless(err, splits[0], cfg.Input.ReaderOptions())
 	}

@@ -105,15 +105,15 @@ func named(l message.Language, name, empty string) string {
 func because(l message.Language, reason string) string {
 	switch reason {
 	case decision.Copy.String():
-		return l.Text("left out for the representative of their copies")
+		return l.Text("left out: a copy of the page that its cluster keeps")
 	case decision.Contained.String():
-		return l.Text("left out because another document contains them")
+		return l.Text("left out: contained in another document")
 	case decision.InHistory.String():
-		return l.Text("left out because an earlier night has them")
+		return l.Text("left out: already in an earlier night")
 	case decision.DuplicateID.String():
-		return l.Text("left out because their id stood earlier")
+		return l.Text("left out: duplicate id")
 	case decision.Deleted.String():
-		return l.Text("left out because the library was told to forget their id")
+		return l.Text("left out: id deleted from the library")
 	}
 	return l.Text("left out: %s", reason)
 }

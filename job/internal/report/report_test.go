@@ -176,10 +176,10 @@ func TestLeftOutForHistory(t *testing.T) {
 		if r.Removed["history"] != want || s.Library.Dropped != want || r.Removed["copy"] != 1-int64(night) || len(r.Left) != int(max(want, 1)) {
 			t.Errorf("night %d: %d left out for history, %d as repeated, %d shown; the summary says %d", night, r.Removed["history"], r.Removed["copy"], len(r.Left), s.Library.Dropped)
 		}
-		if strings.Contains(html, "Of this one:") != (night == 1) || strings.Contains(html, "Without its text") {
+		if strings.Contains(html, "In this night:") != (night == 1) || strings.Contains(html, "Without its text") {
 			t.Errorf("night %d: the clusters of %s", night, html)
 		}
-		if strings.Contains(html, "an earlier night has them") != (night == 1) || strings.Contains(html, "their id") || strings.Contains(html, "night 2026-11-01: its run directory is gone") != (night == 1) {
+		if strings.Contains(html, "left out: already in an earlier night") != (night == 1) || strings.Contains(html, "duplicate id") || strings.Contains(html, "night 2026-11-01: its run directory is gone") != (night == 1) {
 			t.Errorf("night %d: the page says otherwise", night)
 		}
 		if night == 1 {
@@ -290,7 +290,7 @@ func TestWithoutInput(t *testing.T) {
 	if _, err := report.Read(context.Background(), run, report.Options{}); err == nil || !strings.Contains(err.Error(), "is not finished") {
 		t.Errorf("%v", err)
 	}
-	if _, err := report.Read(context.Background(), t.TempDir(), report.Options{}); err == nil || !strings.Contains(err.Error(), "is no run directory") {
+	if _, err := report.Read(context.Background(), t.TempDir(), report.Options{}); err == nil || !strings.Contains(err.Error(), "is not a run directory") {
 		t.Errorf("%v", err)
 	}
 }

@@ -227,7 +227,7 @@ func (f *Figures) WriteText(w io.Writer, t message.Language) error {
 	var b strings.Builder
 	b.WriteString(t.Text("%s: %s of %s drawn pairs have a verdict", show.Line(f.Run), show.Number(int64(f.Read)), show.Number(int64(f.Drawn))))
 	if f.Strangers > 0 {
-		b.WriteString(t.Text("; %s more are of other pairs, and count for nothing", show.Number(int64(f.Strangers))))
+		b.WriteString(t.Text("; %s more are about other pairs and are ignored", show.Number(int64(f.Strangers))))
 	}
 	b.WriteString("\n\n")
 	var c show.Columns
@@ -244,8 +244,8 @@ func (f *Figures) WriteText(w io.Writer, t message.Language) error {
 		return err
 	}
 	b.WriteByte('\n')
-	f.estimate(&b, t, t.Text("precision"), f.Precision, t.Text("of what the run takes for the same"))
-	f.estimate(&b, t, t.Text("recall"), f.Recall, t.Text("of what the wider search can see, an upper bound"))
+	f.estimate(&b, t, t.Text("precision"), f.Precision, t.Text("of the pairs that the run judges the same"))
+	f.estimate(&b, t, t.Text("recall"), f.Recall, t.Text("of the pairs that the wider search can find: an upper bound"))
 	if f.Recall.Of > 0 {
 		b.WriteString(t.Text("missed       about %s pairs beyond the limit are near-duplicates\n", show.Number(int64(f.Missed+0.5))))
 	}
@@ -277,7 +277,7 @@ func (f *Figures) WriteText(w io.Writer, t message.Language) error {
 func (f *Figures) estimate(b *strings.Builder, t message.Language, name string, e Estimate, note string) {
 	pad := strings.Repeat(" ", max(1, 13-show.Cells(name)))
 	if e.Of == 0 {
-		b.WriteString(t.Text("%s%snot known: too few pairs are read\n", name, pad))
+		b.WriteString(t.Text("%s%snot known: too few pairs judged\n", name, pad))
 		return
 	}
 	fmt.Fprintf(b, "%s%s%.4f (95 %%: %.4f–%.4f; %d) %s\n", name, pad, e.Value, e.Low, e.High, e.Of, note)

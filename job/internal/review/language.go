@@ -35,7 +35,7 @@ func stratum(l message.Language, name string) string {
 	case StratumHistory:
 		return l.Text("the same as of an earlier night")
 	case StratumChain:
-		return l.Text("left out by way of others")
+		return l.Text("left out by way of other documents")
 	case StratumBelow:
 		return l.Text("not the same, just beyond the limit")
 	case StratumWide:

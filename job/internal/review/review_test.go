@@ -233,7 +233,7 @@ func TestPage(t *testing.T) {
 	if regexp.MustCompile(`(src|href)="?(https?:)?//`).MatchString(page) {
 		t.Error("the page needs the network")
 	}
-	if strings.Count(page, `class="en"`) != strings.Count(page, `class="zh"`) || !strings.Contains(page, "The two texts are the same") {
+	if strings.Count(page, `class="en"`) != strings.Count(page, `class="zh"`) || !strings.Contains(page, "The two texts are identical") {
 		t.Error("the page does not say the same in both languages")
 	}
 }

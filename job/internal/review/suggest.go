@@ -165,10 +165,10 @@ func (s *Suggestion) WriteText(w io.Writer, t message.Language) error {
 		b.WriteString(t.Text("%s: %s → %s. Of the %d read pairs that it decides on: precision %.3f → %.3f, recall %.3f → %.3f\n", c.Setting, c.Was, c.Is, c.Read, c.PrecisionWas, c.Precision, c.RecallWas, c.Recall))
 	}
 	for _, name := range s.TooFew {
-		b.WriteString(t.Text("%s: stays; a suggestion needs %d read pairs that it decides on, %d of them near-duplicates and %d not\n", name, leastRead, leastEither, leastEither))
+		b.WriteString(t.Text("%s: unchanged; a suggestion needs %d judged pairs that it decides, at least %d near-duplicates and %d others\n", name, leastRead, leastEither, leastEither))
 	}
 	if len(s.Changes) == 0 && len(s.TooFew) == 0 {
-		b.WriteString(t.Text("The verdicts ask for no other limit.\n"))
+		b.WriteString(t.Text("The verdicts suggest no other limit.\n"))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

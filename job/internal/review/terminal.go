@@ -177,7 +177,7 @@ func (s *Screen) show(items []Item, at int, have []labels.Answer) error {
 	rows, same := i.Rows()
 	switch {
 	case same:
-		body.WriteString(t.Text("The two texts are the same, as far as they are shown.") + "\n\n")
+		body.WriteString(t.Text("The two texts are identical in the part shown.") + "\n\n")
 		rows = show.SideBySide(show.Diff([]byte(i.First.Text), nil), 0)
 		fallthrough
 	default:

@@ -270,7 +270,10 @@ func (m *Manifest) same(other *Manifest, split int) bool {
 func ReadManifest(path string) (m Manifest, err error) {
 	err = ReadJSON(filepath.Join(path, ManifestFile), &m)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%s is no run directory: name the folder that neardup run --out made", path)
+		if runs, _ := filepath.Glob(filepath.Join(path, "*", ManifestFile)); len(runs) > 0 {
+			return m, fmt.Errorf("%s holds run directories and is none: name one of them, like %s", path, filepath.Dir(runs[len(runs)-1]))
+		}
+		err = fmt.Errorf("%s is not a run directory: name the folder that neardup run --out made", path)
 	}
 	return m, err
 }

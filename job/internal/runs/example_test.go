@@ -9,5 +9,5 @@ import (
 func Example() {
 	_, _, err := runs.Settings("no-such-run")
 	fmt.Println(err)
-	// Output: no-such-run is no run directory: name the folder that neardup run --out made
+	// Output: no-such-run is not a run directory: name the folder that neardup run --out made
 }

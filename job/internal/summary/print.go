@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/simhash/template"
@@ -132,7 +133,7 @@ func (s *Summary) tell(l message.Language) *told {
 	if m := s.Method; m != nil {
 		t.row(first, l.Text("method"), l.Text("%s, distance %d", m.Preset, m.Distance))
 		if m.NoTexts {
-			t.row(second, "", l.Text("fingerprints come without texts: near the limit the sketches decide, contained copies are not found"))
+			t.row(second, "", l.Text("no texts: near the limit sketches decide, and contained copies are not found"))
 		}
 	}
 	if s.Against != nil {
@@ -175,16 +176,23 @@ func (t *told) input(s *Summary) {
 		t.row(first, l.Text("lost"), l.Text("%s of %s of the input", show.Bytes(s.Lost), show.Bytes(s.Bytes)))
 	}
 	if s.Unchecked > 0 {
-		t.row(second, l.Text("no checksum"), l.Text("%s of zstandard, believed as they stand", l.Count(s.Unchecked, "frame")))
+		t.row(second, l.Text("no checksum"), l.Text("%s of zstandard, read without a check", l.Count(s.Unchecked, "frame")))
 	}
 	if len(documents) > 0 {
-		t.row(second, l.Text("passed over"), l.Count(total(documents), "document")+t.counts(" (", documents, ")"))
+		var lines []string
+		if n := documents[data.ReasonDuplicateID]; n > 0 {
+			lines = append(lines, l.Count(n, "duplicate id"))
+		}
+		if n := documents[data.ReasonDeleted]; n > 0 {
+			lines = append(lines, l.Count(n, "deleted id"))
+		}
+		t.row(second, l.Text("ids"), strings.Join(lines, l.Text(", ")))
 	}
 	if none := s.None.Total(); len(none) > 0 {
-		t.row(second, l.Text("no main text"), l.Text("%s, kept and never matched", l.Count(total(none), "page"))+t.counts(" (", none, ")"))
+		t.row(second, l.Text("no main text"), l.Text("%s, kept but not matched", l.Count(total(none), "page"))+t.counts(" (", none, ")"))
 	}
 	if s.CutPages > 0 {
-		t.row(second, "", l.Text("of %s the input has only the beginning", l.Count(s.CutPages, "page")))
+		t.row(second, "", l.Text("%s cut off in the input", l.Count(s.CutPages, "page")))
 	}
 }
 
@@ -193,16 +201,16 @@ func (t *told) boilerplate(o *Boilerplate) {
 	l, name := t.Language, t.Text("boilerplate")
 	switch {
 	case o.Documents > 0:
-		t.row(second, name, l.Text("of %s %s was left out, which pages of their sites share", l.Count(o.Documents, "document"), show.Share(o.Left, o.Left+o.Own)))
+		t.row(second, name, l.Text("%[2]s of the text of %[1]s left out: shared by pages of the site", l.Count(o.Documents, "document"), show.Share(o.Left, o.Left+o.Own)))
 	case o.Learned+o.Known > 0:
-		t.row(second, name, l.Text("nothing was left out: no document has what the pages of %s share", l.Count(o.Learned+o.Known, "site")))
+		t.row(second, name, l.Text("none left out: no document contains the boilerplate of %s", l.Count(o.Learned+o.Known, "site")))
 	case o.Largest < template.MinPages:
-		t.row(second, name, l.Text("nothing is learned: the largest of %s has %d of %s, and it takes %d", l.Count(o.Sites, "site"), o.Largest, l.Count(o.Sampled+o.FromHistory, "sampled page"), template.MinPages))
+		t.row(second, name, l.Text("none learned: a site needs %[4]d sampled pages, the largest of %[1]s has %[2]d of %[3]s", l.Count(o.Sites, "site"), o.Largest, l.Count(o.Sampled+o.FromHistory, "sampled page"), template.MinPages))
 	default:
 		t.row(second, name, l.Text("none found: %s, %s", l.Count(o.Sites, "site"), l.Count(o.Sampled, "sampled page")))
 	}
 	for _, s := range o.Most {
-		t.row(fourth, "", l.Text("%8s  %s (%s, %s of %s)", show.Share(s.Left, s.Left+s.Own), cmp.Or(s.Site, l.Text("ids that are no URLs")), l.Count(s.Documents, "document"), l.Count(int64(s.Blocks), "block"), l.Count(int64(s.Pages), "sampled page")))
+		t.row(fourth, "", l.Text("%8s  %s (%s, %s of %s)", show.Share(s.Left, s.Left+s.Own), cmp.Or(s.Site, l.Text("ids that are not URLs")), l.Count(s.Documents, "document"), l.Count(int64(s.Blocks), "block"), l.Count(int64(s.Pages), "sampled page")))
 	}
 }
 
@@ -213,10 +221,10 @@ func (t *told) against(a *Against, documents int64) {
 	for _, s := range a.Sets {
 		t.row(second, "", l.Text("%s: %d of %s found, in %s", s.Name, s.Found, l.Count(s.Texts, "text"), l.Count(s.Documents, "document")))
 		if s.Short > 0 {
-			t.row(second, "", l.Text("    %s not looked for: fewer letters than against.least", l.Count(s.Short, "text")))
+			t.row(second, "", l.Text("    %s skipped: fewer letters than against.least", l.Count(s.Short, "text")))
 		}
 		if s.Repeated > 0 {
-			t.row(second, "", l.Text("    %s not looked for: the same letters as an earlier text", l.Count(s.Repeated, "text")))
+			t.row(second, "", l.Text("    %s skipped: same letters as an earlier text", l.Count(s.Repeated, "text")))
 		}
 	}
 }
@@ -226,23 +234,23 @@ func (t *told) matches(s *Summary) {
 	l := t.Language
 	t.row(first, l.Text("matched"), show.Number(s.Matched)+show.Percent(s.Matched, s.Documents))
 	if s.Checked > 0 {
-		t.row(fourth, "", l.Text("the best matches of %s were checked against all documents", l.Count(s.Checked, "document")))
+		t.row(fourth, "", l.Text("best matches of %s verified against all documents", l.Count(s.Checked, "document")))
 	}
 	if s.Consulted > 0 {
-		t.row(fourth, "", l.Text("the texts of %s were consulted", l.Count(s.Consulted, "pair")))
+		t.row(fourth, "", l.Text("texts of %s read to decide", l.Count(s.Consulted, "pair")))
 	}
 	if s.Contained > 0 {
-		t.row(second, l.Text("contained"), l.Text("of %s one document contains the other", l.Count(s.Contained, "pair")))
+		t.row(second, l.Text("contained"), l.Text("%s in which one document contains the other", l.Count(s.Contained, "pair")))
 	}
 	if s.Pairs > 0 {
 		t.row(second, l.Text("pairs"), show.Number(s.Pairs))
 	}
 	t.row(first, l.Text("clusters"), l.Text("%d of %s", s.Clusters, l.Count(s.Clustered, "document")))
 	if s.Alone > 0 {
-		t.row(fourth, "", l.Text("%s more with a pair in a cluster, but not with the one that stays", l.Count(s.Alone, "document")))
+		t.row(fourth, "", l.Text("%s more match a member of a cluster, but not the page it keeps", l.Count(s.Alone, "document")))
 	}
 	if s.Joined > 0 {
-		t.row(third, l.Text("versions"), l.Text("%d of documents that contain each other (clusters.contained)", s.Joined))
+		t.row(third, l.Text("versions"), l.Text("%d clusters of documents that contain each other (clusters.contained)", s.Joined))
 	}
 }
 
@@ -256,14 +264,14 @@ func (t *told) clean(s *Summary) {
 		t.row(second, "", l.Text("%s of %s of text left out, about %s", show.Bytes(v.Bytes), show.Bytes(v.Of), l.Count(v.Tokens, "token")))
 	}
 	if s.Library != nil && s.Library.Dropped > 0 {
-		t.row(first, "", l.Text("%d of them because an earlier night has them (output.history)", s.Library.Dropped))
+		t.row(first, "", l.Text("%d of them are in an earlier night (output.history)", s.Library.Dropped))
 	}
 	if r := s.Reread; r != nil {
 		rank := second
 		if r.Below > 0 {
 			rank = first
 		}
-		t.row(rank, l.Text("read again"), l.Text("%s left out, text against text with what stays: the least J is %.2f, no copies: %d", l.Count(r.Documents, "document"), r.Jaccard, r.Below))
+		t.row(rank, l.Text("re-checked"), l.Text("%s compared with the pages kept for them: lowest J %.2f, not copies %d", l.Count(r.Documents, "document"), r.Jaccard, r.Below))
 		for _, e := range r.Examples {
 			t.row(first, "", l.Text("J %.3f, containment %.3f: %s for %s", e.Jaccard, e.Containment, e.ID, e.Kept))
 		}
@@ -307,11 +315,11 @@ func (t *told) library(of *Library) {
 	if of.Nights > 0 {
 		t.drift(of)
 	}
-	t.row(third, "", l.Text("%s with the best match in an earlier night", l.Count(of.Matched, "document")))
-	t.row(third, "", l.Text("clusters that go on: %d; earlier ones that were merged: %d", of.Continued, of.Merges))
+	t.row(third, "", l.Text("%s whose best match is in an earlier night", l.Count(of.Matched, "document")))
+	t.row(third, "", l.Text("clusters continued: %d; earlier clusters merged: %d", of.Continued, of.Merges))
 	added := l.Text("%s added to %s", l.Count(of.Added, "document"), of.Path)
 	if of.Replaced {
-		added = l.Text("%s added to %s, in the place of what it had of this night", l.Count(of.Added, "document"), of.Path)
+		added = l.Text("%s added to %s, replacing the earlier version of this night", l.Count(of.Added, "document"), of.Path)
 	}
 	t.row(first, "", added)
 }
@@ -348,7 +356,7 @@ func (t *told) lists(s *Summary) {
 		largest = append(largest, fmt.Sprintf("%8s  %s", show.Number(c.Size), c.Example))
 	}
 	if len(s.Largest) == 0 && s.Clusters > 0 {
-		largest = []string{l.Text("none: each continues an earlier cluster with one document")}
+		largest = []string{l.Text("none new: each adds one document to an earlier cluster")}
 	}
 	most := min(len(largest), shownLargest)
 	t.headed(second, l.Text("largest"), largest[:most])
@@ -360,7 +368,7 @@ func (t *told) lists(s *Summary) {
 		if i == 0 {
 			name = l.Text("left out")
 		}
-		t.row(first, name, l.Text("the agent at %s by the stage %s: %s", a.Agent, a.Stage, a.Reason))
+		t.row(first, name, l.Text("agent %s, stage %s: %s", a.Agent, a.Stage, a.Reason))
 	}
 	t.row(first, l.Text("time"), seconds(s.Seconds)+t.slowest(s.Stages))
 	for _, st := range s.Stages {

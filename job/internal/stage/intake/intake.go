@@ -100,7 +100,7 @@ func (in *Intake) garbled() {
 		}
 	}
 	if garbled > 0 {
-		in.Log.Warn("documents have characters that are none in the encoding that was asked for: leave --encoding out, and it is told from the text", "encoding", in.Input.Encoding, "documents", garbled, "of", in.Sum.Documents, "first", first)
+		in.Log.Warn("the input is not in the encoding that --encoding names: leave the flag out, and the encoding is detected", "encoding", in.Input.Encoding, "documents", garbled, "of", in.Sum.Documents, "first", first)
 	}
 }
 
