@@ -259,7 +259,7 @@ func TestCleanDumpLacksHistory(t *testing.T) {
 		t.Errorf("%d left out as earlier, %d stay: removed %q, want %q", s.Library.Dropped, s.Kept, got, want)
 	}
 	var said bytes.Buffer
-	if err := s.Print(&said, message.English); err != nil || !strings.Contains(said.String(), "5 of them because an earlier night has them") {
+	if err := s.Print(&said, message.English); err != nil || !strings.Contains(said.String(), "5 of them are in an earlier night") {
 		t.Errorf("%v: the summary does not say so:\n%s", err, &said)
 	}
 	checkRemoved(t, filepath.Join(dir, "two"), s)
