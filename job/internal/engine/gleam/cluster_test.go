@@ -24,6 +24,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/check"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/guard"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
@@ -81,7 +82,7 @@ type testCluster struct {
 	masterP *exec.Cmd
 	agents  []*exec.Cmd
 	places  []place
-	hung    bool // an agent did, and went on: the launcher of a check that was given up, or its folder alone, may reach it then
+	swept   bool // what was killed or hung may leave folders that the next check sweeps: they are swept now
 }
 
 // place is where an agent stands.
@@ -334,10 +335,9 @@ func (c *testCluster) remains(run string) string {
 		}
 	}
 	for _, p := range c.places {
-		if c.hung {
-			folders, _ := filepath.Glob(filepath.Join(p.dir, "*"))
-			for _, folder := range folders {
-				_, _ = os.Remove(filepath.Join(folder, attempt.Shipped)), os.Remove(folder) // if nothing else is there
+		if c.swept {
+			if err := guard.Sweep(p.dir, 0); err != nil {
+				return err.Error()
 			}
 		}
 		if files, _ := filepath.Glob(filepath.Join(p.dir, "*")); len(files) > 0 {

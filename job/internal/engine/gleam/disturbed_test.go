@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -82,7 +81,7 @@ func TestDisturbedNights(t *testing.T) {
 			break
 		}
 	}
-	t.Logf("%d faults: %v; %d links of the program were left behind by kills", len(d.struck), d.faults, d.links.Load())
+	t.Logf("%d faults: %v", len(d.struck), d.faults)
 	if len(d.faults) < 15 && count >= 50 {
 		t.Errorf("only %d kinds of faults", len(d.faults))
 	}
@@ -97,7 +96,6 @@ type disturbed struct {
 	manifests map[string][][]byte // of each line's library, after each night
 	said      string              // by the last run
 	took      time.Duration       // the last undisturbed night
-	links     atomic.Int64        // of the program, that killed commands left
 }
 
 func (d *disturbed) out(line, night string) string { return filepath.Join(d.dir, line+"-"+night) }
@@ -243,36 +241,7 @@ func (d *disturbed) night(line, night string) {
 		}
 	}
 	if line == "gleam" {
-		ended := make(chan struct{})
-		defer close(ended)
-		go d.tidy(ended)
 		d.well(out)
-	}
-}
-
-// tidy removes what a command that was killed may leave on an agent that nobody
-// keeps, where no guard had begun yet: a link of the program.
-func (d *disturbed) tidy(ended <-chan struct{}) {
-	for {
-		select {
-		case <-ended:
-			return
-		case <-time.After(5 * time.Second):
-		}
-		for agent := range 3 {
-			folders, _ := filepath.Glob(filepath.Join(d.folder(agent), "*")) // the pattern is a good one
-			for _, folder := range folders {
-				files, err := os.ReadDir(folder)
-				if err != nil || len(processes(folder+"/")) > 0 || slices.ContainsFunc(files, func(e os.DirEntry) bool {
-					return !slices.Contains([]string{attempt.Shipped, attempt.Linked, ".guard"}, e.Name())
-				}) {
-					continue
-				}
-				if os.RemoveAll(folder) == nil {
-					d.links.Add(1)
-				}
-			}
-		}
 	}
 }
 

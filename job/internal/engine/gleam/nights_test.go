@@ -164,7 +164,7 @@ func nightlyOpen(t *testing.T) *nightly {
 		c.startAgent(agent)
 	}
 	n.well = func(out string) {
-		c.hung = true // one may have
+		c.swept = true
 		c.wait(3)
 		c.left(out)
 	}

@@ -44,6 +44,7 @@ func Run(dir attempt.Dir, agent string, begin func(*attempt.Spec) error) (err er
 	defer func() { err = errors.Join(err, clear()) }()
 	defer leave(folder)
 	rep.Folder = filepath.Dir(folder)
+	_ = guard.Sweep(rep.Folder, guard.Unused) // what stays is for the next check
 	if rep.Free, err = attempt.FreeDisk(folder); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -32,6 +33,9 @@ const (
 	Every        = 50 * time.Millisecond // each flow waits for its guards' end
 )
 
+// mark is the file in a flow's folder whose lock its guard holds.
+const mark = ".guard"
+
 // Start starts the guard of the flow whose folder is the working directory,
 // unless it has one. A guard holds the lock on the folder's mark for as long as
 // it lives.
@@ -40,12 +44,12 @@ func Start(dir attempt.Dir) (err error) {
 	if err != nil {
 		return err
 	}
-	mark, err := os.OpenFile(filepath.Join(folder, ".guard"), os.O_CREATE|os.O_RDWR, 0o644)
+	held, err := os.OpenFile(filepath.Join(folder, mark), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, mark.Close()) }()
-	switch err := syscall.Flock(int(mark.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
+	defer func() { err = errors.Join(err, held.Close()) }()
+	switch err := syscall.Flock(int(held.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		return nil
 	case err != nil:
@@ -70,7 +74,7 @@ func Start(dir attempt.Dir) (err error) {
 	cmd := exec.Command(attempt.Executable, g.Args(dir)...)
 	cmd.Args[0] = os.Args[0]
 	cmd.Dir = "/"
-	cmd.ExtraFiles = []*os.File{mark, log}
+	cmd.ExtraFiles = []*os.File{held, log}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return errors.Join(err, os.Remove(known))
@@ -204,6 +208,57 @@ func Clear(hash string, known ...string) error {
 		}
 	}
 	return nil
+}
+
+// Unused is how old a folder is that Sweep takes for left behind: in the time before
+// it a flow begins, and has its guard.
+const Unused = 2 * leaseExpires
+
+// Sweep removes from an agent's folder those of flows that nobody lives of: what
+// is left where a command was killed before a guard stood by its flow, the program
+// and what brings it. A folder stays that is younger than age, holds anything
+// else, has a guard, or is of a flow that has a process on this host.
+func Sweep(dir string, age time.Duration) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		folder := filepath.Join(dir, e.Name())
+		if _, err := strconv.ParseUint(e.Name(), 10, 32); err != nil || !e.IsDir() || !unused(folder, age) {
+			continue
+		}
+		if err := os.RemoveAll(folder); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unused reports whether a flow's folder is one that Sweep removes.
+func unused(folder string, age time.Duration) bool {
+	info, err := os.Stat(folder)
+	if err != nil || time.Since(info.ModTime()) < age {
+		return false
+	}
+	files, err := os.ReadDir(folder)
+	if err != nil || slices.ContainsFunc(files, func(f os.DirEntry) bool {
+		return f.Name() != attempt.Shipped && f.Name() != mark && f.Name() != attempt.Linked && !strings.HasPrefix(f.Name(), attempt.Linked+".")
+	}) {
+		return false
+	}
+	left, err := processes(filepath.Base(folder))
+	return err == nil && len(left) == 0 && !guarded(folder)
+}
+
+// guarded reports whether a guard stands by a flow, or that is not known.
+func guarded(folder string) bool {
+	f, err := os.Open(filepath.Join(folder, mark))
+	if err != nil {
+		return !errors.Is(err, os.ErrNotExist)
+	}
+	defer f.Close() //nolint:errcheck // opened for reading
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil
 }
 
 // processes lists the executors and workers of the flow on this host,

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -68,6 +69,86 @@ func TestClear(t *testing.T) {
 		t.Error(err)
 	}
 	_ = stays.Wait() // it was killed
+}
+
+// TestSweep removes what killed commands left, and nothing that anybody uses or that
+// is not of a flow.
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	pid := os.Getpid()
+	make := func(name string, age time.Duration, files ...string) string {
+		folder := filepath.Join(dir, name)
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if err := os.WriteFile(filepath.Join(folder, file), nil, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		then := time.Now().Add(-age)
+		if err := os.Chtimes(folder, then, then); err != nil {
+			t.Fatal(err)
+		}
+		return folder
+	}
+	old := 2 * Unused
+	gone := []string{
+		make(fmt.Sprint("42", pid), old, attempt.Shipped, attempt.Linked),
+		make(fmt.Sprint("43", pid), old, attempt.Shipped, attempt.Linked+".77", mark),
+		make(fmt.Sprint("44", pid), old),
+	}
+	held, living := make(fmt.Sprint("45", pid), old, attempt.Linked, mark), make(fmt.Sprint("46", pid), old, attempt.Linked)
+	stays := []string{
+		held, living,
+		make(fmt.Sprint("47", pid), 0, attempt.Shipped),
+		make(fmt.Sprint("48", pid), old, attempt.Linked, "rows"),
+		make("notes", old, attempt.Linked),
+	}
+	f, err := os.Open(filepath.Join(held, mark))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	cmd := &exec.Cmd{Path: "/bin/sh", Args: []string{"gleam", "execute", "--dir", living, "--note", "1:0"}, Dir: dir}
+	if err := os.WriteFile(filepath.Join(dir, "execute"), []byte("read line\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		if found, err := processes(filepath.Base(living)); err != nil || len(found) == 1 {
+			break
+		} else if time.Since(began) > 2*time.Minute {
+			t.Fatal("the process is not there")
+		}
+	}
+	if err := Sweep(dir, Unused); err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range gone {
+		if !attempt.Gone(folder) {
+			t.Errorf("%s is left", folder)
+		}
+	}
+	for _, folder := range stays {
+		if attempt.Gone(folder) {
+			t.Errorf("%s is gone", folder)
+		}
+	}
+	_ = in.Close()
+	_ = cmd.Wait() // it had no line to read
+	if err := Sweep(dir, Unused); err != nil || !attempt.Gone(living) {
+		t.Errorf("%v: the folder of a flow that has ended is left", err)
+	}
 }
 
 func TestFolderOf(t *testing.T) {
