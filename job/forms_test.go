@@ -41,3 +41,29 @@ func TestFormsAreCountedOverTheRun(t *testing.T) {
 		}
 	}
 }
+
+// A night's only title of a form stays, whatever earlier nights had in its slot: three
+// nights of one title each make a form as one night of three does.
+func TestFormsAreCountedOverNights(t *testing.T) {
+	dir := t.TempDir()
+	cfg := config.Default()
+	cfg.Library.Path = filepath.Join(dir, "library")
+	for i, night := range []struct {
+		title string
+		goes  int64
+	}{
+		{"含有“山”字的古诗词有哪些？", 0},
+		{"含有“舟”字的古诗词有哪些？", 1}, // two texts make no form
+		{"含有“树”字的古诗词有哪些？", 0},
+		{"含有“月”字的古诗词有哪些？", 0},
+		{"含有“山”字的古诗词有哪些呢？", 1},
+	} {
+		cfg.Library.Night = fmt.Sprintf("2026-11-%02d", i+1)
+		in := jsonl(t, filepath.Join(dir, cfg.Library.Night+".jsonl"), fmt.Sprintf(`{"id":"t%d","text":%q}`, i, night.title),
+			fmt.Sprintf(`{"id":"other%d","text":"今日天气%d度，适合出门散步"}`, i, i))
+		s := runJob(t, 1, job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: filepath.Join(dir, cfg.Library.Night), Config: cfg})
+		if got := s.Dropped; got != night.goes {
+			t.Errorf("%s, %s: %d go, want %d", cfg.Library.Night, night.title, got, night.goes)
+		}
+	}
+}

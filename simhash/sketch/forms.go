@@ -210,6 +210,63 @@ func (c *FormCounter) sharedUntil(hashes *[ShortMax + 1]uint64, n int) int {
 	return n - 1
 }
 
+// A FormFilter tells which short texts may share a frame with one that it knows, so
+// that of a great many texts, few have to be counted. The zero value knows none.
+type FormFilter struct {
+	seen       []uint64 // a bit for each hash of a beginning or an end
+	begin, end [ShortMax + 1]uint64
+	runes      []rune
+}
+
+// filterBits are those of a hash: 4 MiB, which ten million titles fill by half.
+const filterBits = 25
+
+// hash sets begin and end to the hashes of a text, and returns its length; 0 for one that
+// is not short.
+func (f *FormFilter) hash(text []byte) int {
+	f.runes = f.runes[:0]
+	for _, r := range string(text) {
+		f.runes = append(f.runes, r)
+	}
+	if len(f.runes) > ShortMax {
+		return 0
+	}
+	hashFrames(&f.begin, &f.end, f.runes, f.runes)
+	return len(f.runes)
+}
+
+// Add makes a text known, as FormCounter.Add takes it.
+func (f *FormFilter) Add(text []byte) {
+	if f.seen == nil {
+		f.seen = make([]uint64, 1<<filterBits/64)
+	}
+	n := f.hash(text)
+	for i := countStep; i < n; i += countStep {
+		for _, h := range [...]uint64{f.begin[i], f.end[i]} {
+			h >>= 64 - filterBits
+			f.seen[h/64] |= 1 << (h % 64)
+		}
+	}
+}
+
+// Knows reports whether any text was added.
+func (f *FormFilter) Knows() bool { return f.seen != nil }
+
+// Near reports whether a text may share a frame with one that is known: of a frame,
+// the longer of beginning and end is half of what stands around the largest slot.
+func (f *FormFilter) Near(text []byte) bool {
+	if f.seen == nil {
+		return false
+	}
+	n := f.hash(text)
+	i := (n - slotMost(n) + 1) / 2 / countStep * countStep
+	if i == 0 {
+		return n > 1
+	}
+	has := func(h uint64) bool { h >>= 64 - filterBits; return f.seen[h/64]>>(h%64)&1 != 0 }
+	return has(f.begin[i]) || has(f.end[i])
+}
+
 // endStretch counts the frames of the stretch's texts.
 func (c *FormCounter) endStretch() {
 	at := uint32(0)

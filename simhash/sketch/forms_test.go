@@ -3,6 +3,7 @@ package sketch
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -211,4 +212,40 @@ func BenchmarkFormCounter(b *testing.B) {
 		c.Forms()
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(texts)), "ns/text")
+}
+
+// Of texts that share a frame each is near the other, whatever stands in its slot.
+func TestFormFilterMissesNone(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 5))
+	letters := func(n int) []rune {
+		text := make([]rune, n)
+		for i := range text {
+			text[i] = rune(0x4e00 + r.IntN(2000))
+		}
+		return text
+	}
+	for range 2000 {
+		head, tail := letters(r.IntN(70)), letters(r.IntN(70))
+		around := len(head) + len(tail)
+		slot := func() string {
+			n := 1 + r.IntN(16)
+			for n > slotMost(around+n) {
+				n--
+			}
+			return string(slices.Concat(head, letters(n), tail))
+		}
+		a, b := slot(), slot()
+		var f FormFilter
+		f.Add([]byte(a))
+		if !f.Near([]byte(b)) {
+			t.Fatalf("%q is not near %q", b, a)
+		}
+	}
+	var f FormFilter
+	if f.Knows() || f.Near([]byte("含有山字的古诗词")) {
+		t.Error("a filter that knows nothing")
+	}
+	if f.Add([]byte("含有“山”字的古诗词有哪些")); f.Near([]byte("郑州今天下大雨了吗")) {
+		t.Error("texts that share neither beginning nor end are near")
+	}
 }

@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
@@ -61,9 +63,11 @@ func (c *frameCounter) Commit() error {
 // Abort leaves nothing behind: nothing is written before Commit.
 func (*frameCounter) Abort() error { return nil }
 
-// WriteForms makes the run's forms of what its splits counted. The name, within
-// the run directory, is empty for a run that does not compare short texts.
-func WriteForms(job *Job) (name string, forms int, err error) {
+// WriteForms makes the run's forms of what its splits counted and, with a library, of the
+// short texts of its earlier nights that look like this run's: else a night's only title
+// of a form would go for an earlier night's. The name, within the run directory, is empty
+// for a run that does not compare short texts. The library may be nil.
+func WriteForms(ctx context.Context, job *Job, l *library.Library) (name string, forms int, err error) {
 	if !Rule(job.Config.Match).ShortTexts {
 		return "", 0, nil
 	}
@@ -78,6 +82,9 @@ func WriteForms(job *Job) (name string, forms int, err error) {
 			return "", 0, fmt.Errorf("%s: %w", path, err)
 		}
 	}
+	if err := countEarlier(ctx, job, l, all); err != nil {
+		return "", 0, err
+	}
 	found := all.Forms()
 	body, err := found.MarshalBinary()
 	if err != nil {
@@ -86,6 +93,53 @@ func WriteForms(job *Job) (name string, forms int, err error) {
 	name = filepath.Join(rundir.State, FormsFile)
 	return name, found.Len(), state.Write(job.Dir.Path(name), kindForms, body)
 }
+
+// countEarlier counts the forms of earlier nights' short texts together with this run's:
+// of either those alone that may share a frame with one of the other.
+func countEarlier(ctx context.Context, job *Job, l *library.Library, all *sketch.FormCounter) error {
+	if l == nil {
+		return nil
+	}
+	var tonight, before sketch.FormFilter
+	each := func(add func(text []byte)) error {
+		for task := range job.Splits {
+			err := EachFingerprinted(ctx, job.Dir, task, lettersColumn, func(row *data.LibraryRow) error {
+				if len(row.Letters) > 0 {
+					add(row.Letters)
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := each(tonight.Add); err != nil {
+		return err
+	}
+	if !tonight.Knows() {
+		return nil
+	}
+	earlier := library.StreamOptions{Before: job.Config.Library.Night, Columns: lettersColumn}
+	err := l.Rows(ctx, earlier, func(row *data.LibraryRow) error {
+		if len(row.Letters) > 0 && tonight.Near(row.Letters) {
+			before.Add(row.Letters)
+			all.Add(row.Letters)
+		}
+		return nil
+	})
+	if err != nil || !before.Knows() {
+		return err
+	}
+	return each(func(text []byte) {
+		if before.Near(text) {
+			all.Add(text)
+		}
+	})
+}
+
+var lettersColumn = []string{"letters"}
 
 // RuleOf is the rule of the run in folder dir, with the forms that it has
 // counted, if it has.

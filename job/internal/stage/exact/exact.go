@@ -61,7 +61,7 @@ func Find(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error)
 	if rec.Outputs, err = r.WriteSorted(ctx, found, engine.ExactFolder, exactdup.FileKind); err != nil {
 		return err
 	}
-	forms, n, err := engine.WriteForms(r.Job)
+	forms, n, err := engine.WriteForms(ctx, r.Job, r.Library)
 	if err != nil {
 		return fmt.Errorf("%s: %w", stage.Exact, err)
 	}
