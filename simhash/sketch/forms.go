@@ -34,39 +34,48 @@ const endStep = 4
 
 func slotMost(length int) int { return min(length/4+1, 16) }
 
+// addedMost is how many letters that were added are a wording: a slot is not made wider
+// for them.
+const addedMost = 2
+
 // Apart reports whether two short texts, as ShortText gives them, are of one form
-// and differ in its slot alone. Where one or two characters differ, the slot may be one wider: 郑州 and 徐州 share one that has nothing to do with the form.
+// and differ in its slot alone. The slot may be wider than what differs, as what stands in it may
+// have letters in common: 郑州 and 徐州, or 因为 and 因为当时. Of a slot less than half of which is
+// edited the text is the same with slips, and so it is if the slots are numbers.
 func (f *Forms) Apart(a, b []rune) bool {
 	if f == nil || len(f.frames) == 0 {
 		return false
 	}
-	shorter, longer := min(len(a), len(b)), max(len(a), len(b))
 	head, tail := trimmed(a, b)
-	if !exchanged(a[head:len(a)-tail], b[head:len(b)-tail]) {
+	x, y := a[head:len(a)-tail], b[head:len(b)-tail]
+	longer, slot, step := max(len(a), len(b)), max(len(x), len(y)), 1
+	if slot > fewMax || digitsAlone(x) && digitsAlone(y) {
 		return false
 	}
 	if longer > fewMax {
-		tail -= tail % endStep
+		step = endStep
 	}
 	var begin, end [ShortMax + 1]uint64
 	hashFrames(&begin, &end, a[:head], a[len(a)-tail:])
-	if f.has(begin[head], end[tail]) {
-		return true
+	most := 2 * editsOf(x, y)
+	if len(x) == 0 || len(y) == 0 {
+		most = slot
+		if slot > addedMost {
+			most = 2 * slot
+		}
 	}
-	if longer > fewMax || head+tail == shorter || head+tail < longer-2 { // too long, or what stands in the slot was added
+	if slot == 0 || most < slot {
 		return false
 	}
-	return head > 0 && f.has(begin[head-1], end[tail]) || tail > 0 && f.has(begin[head], end[tail-1])
-}
-
-// exchanged reports whether what stands in a slot is another thing, not the same
-// with slips between which most of it stays; and not another number.
-func exchanged(a, b []rune) bool {
-	longer := max(len(a), len(b))
-	if longer > fewMax || digitsAlone(a) && digitsAlone(b) {
-		return false
+	most = min(most, max(slot, slotMost(longer))) + step - 1 // of an end less is counted than the texts share
+	for ; slot <= most; slot++ {
+		for h := max(0, longer-slot-tail); h <= head && h <= longer-slot; h++ {
+			if t := longer - slot - h; t%step == 0 && f.has(begin[h], end[t]) {
+				return true
+			}
+		}
 	}
-	return 2*editsOf(a, b) > longer
+	return false
 }
 
 // digitsAlone reports whether nothing but digits stands in a slot.

@@ -39,23 +39,27 @@ func TestForms(t *testing.T) {
 	cities := []string{"郑州疫情防控", "徐州疫情防控", "济宁疫情防控", "南宁疫情防控"}
 	numbers := []string{"如何评价漫画一人之下第693话的剧情", "如何评价漫画一人之下第694话的剧情", "如何评价漫画一人之下第695话的剧情"}
 	wordings := []string{"没有和自己喜欢的人在一起有多遗憾", "没有和自己喜欢的人在一起到底有多遗憾", "和领导在一起怎么办", "和领导在一起怎么破"}
-	f := formsOf(t, slices.Concat(poems, cities, numbers, wordings))
+	phrases := []string{"经历一个又因为一个技术突破时", "经历一个又但是一个技术突破时", "经历一个又如果只是一个技术突破时", "经历一个又因为公司当一个技术突破时", "经历一个又它至少一个技术突破时"}
+	f := formsOf(t, slices.Concat(poems, cities, numbers, wordings, phrases))
 	for _, test := range []struct {
 		a, b string
 		want bool
 	}{
 		{poems[0], poems[1], true},
-		{poems[0], poems[3], true},        // with a wider slot
-		{"第几集的古诗词", "第几回的故事", false},      // two slots
-		{cities[0], cities[1], true},      // but for 郑 and 徐: the slot is wider than what differs
-		{"青岛疫情防控", cities[2], true},       // a text that was not counted
-		{cities[0], cities[0], false},     // equal
-		{numbers[0], numbers[1], false},   // digits are no slot
-		{wordings[0], wordings[1], false}, // two texts are no form
-		{wordings[2], wordings[3], false}, // nor these
-		{"含有山字的古诗词", "含有字的古诗词", true},     // nothing in the slot
-		{"含有山字的古诗词", "含有山字的古诗", false},    // elsewhere
-		{"", "", false}, {"山", "", false}, // nothing to say
+		{poems[0], poems[3], true},             // with a wider slot
+		{"第几集的古诗词", "第几回的故事", false},           // two slots
+		{cities[0], cities[1], true},           // but for 郑 and 徐: the slot is wider than what differs
+		{"青岛疫情防控", cities[2], true},            // a text that was not counted
+		{cities[0], cities[0], false},          // equal
+		{numbers[0], numbers[1], false},        // digits are no slot
+		{wordings[0], wordings[1], false},      // two texts are no form
+		{wordings[2], wordings[3], false},      // nor these
+		{"含有山字的古诗词", "含有字的古诗词", true},          // nothing in the slot
+		{"含有山字的古诗词", "含有山字的古诗", false},         // elsewhere
+		{phrases[0], phrases[3], true},         // what the slot has more begins as the other
+		{phrases[1], phrases[2], true},         // what stands in the slots ends alike
+		{phrases[0], "经历一个又因为啊一个技术突破时", false}, // a letter more is a wording
+		{"", "", false}, {"山", "", false},      // nothing to say
 		{poems[0], strings.Repeat("山", 160), false}, // nothing in common
 	} {
 		if got := apart(f, test.a, test.b); got != test.want {
