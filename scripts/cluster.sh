@@ -26,7 +26,7 @@ alarm: a line in STATE/alarms.log, and --alarm.
   --quorum SHARE with --hosts: share of them without which up fails, and stops
                  what it started (default 0.66; 1: all of them)
   --certificate FILE, --key FILE, --ca FILE
-                 with --hosts: what the gates show each other besides the token,
+                 with --hosts: what the proxies show each other besides the token,
                  and the CA that each other's has to be of, in PEM, at these
                  paths on each host (default: keys that are made of the token)
   --slots N      executors that an agent runs at once (default: 8 per core of
@@ -43,14 +43,14 @@ alarm: a line in STATE/alarms.log, and --alarm.
   --alarm CMD    shell command that is given an alarm's line as its argument;
                  @FILE: the command is in that file, where a token belongs, since
                  every user of the host sees the arguments of commands
-  --open         no fence
+  --open         no network namespace
   --allow-public       with --open: allow an address that is not private
 
 gleam has no passwords and no encryption, and an agent runs what it is sent:
 whoever reaches a port runs programs as this user. So on each host the servers
-stand in a network namespace of their own, a fence, which only this user enters:
+stand in a network namespace of their own, which only this user enters:
 submit.sh and neardup do, for --master HOST:PORT of the default --state, else
---master STATE. With --hosts a gate on each host, at PORT or PORT+5, lets in, by
+--master STATE. With --hosts a TLS proxy on each host, at PORT or PORT+5, lets in, by
 TLS, the hosts that have the cluster's token: STATE/token, made here and copied
 to them. See job/docs/operations.md.
 
@@ -65,7 +65,7 @@ count() { [[ $1 == 1 ]] && echo "$1 $2" || echo "$1 ${2}s"; }
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 tool=github.com/chrislusf/gleam/distributed/gleam
-gate=./job/internal/engine/gleam/fence
+netns=./job/internal/engine/gleam/netns
 
 command=${1:-}
 case $command in
@@ -111,13 +111,13 @@ for number in "$agents" "$port" "${slots:-1}" "${memory:-1}" "${bound:-1}"; do
 done
 [[ $quorum =~ ^(0?\.[0-9]*[1-9][0-9]*|1(\.0*)?)$ ]] || die "quorum $quorum: write a share like 0.66; 1: all" 2
 ((port + 5 + agents <= 55535)) || die "port $port: every server takes its port + 10000 too; choose a lower one" 2
-proxy=127.0.0.1:1080 # in the fence
+socks=127.0.0.1:1080 # in the namespace
 started=() servers=() certificate=() here='' absent=0
 declare -A begun=() # by host: what up started there
 if [[ -n $cert$key$ca ]]; then
   certificate=("$cert" "$key" "$ca")
   [[ $cert == /* && $key == /* && $ca == /* ]] || die "--certificate, --key and --ca go together, as absolute paths" 2
-  [[ -n $hosts && -z $open ]] || die "--certificate is for the gates of several hosts: with --hosts, and without --open" 2
+  [[ -n $hosts && -z $open ]] || die "--certificate is for the proxies of several hosts: with --hosts, and without --open" 2
 fi
 
 # private HOST: its address is loopback or of a private network.
@@ -165,7 +165,7 @@ ipv4() {
   getent ahostsv4 "${name:-$1}" | awk 'NR == 1 {print $1}'
 }
 
-# ended NAME WHAT WHY: note that WHAT, the server or its keeper, ended. The fifth
+# ended NAME WHAT WHY: note that WHAT, the server or its supervisor, ended. The fifth
 # end within an hour is an alarm, and each fifth after it. Its command stands in a
 # file: arguments are for all to see.
 ended() {
@@ -181,18 +181,18 @@ ended() {
   [[ ! -s alarm ]] || bash -c 'eval "$(<alarm) \"\$1\""' alarm "$why" >>"$name.log" 2>&1 </dev/null || true
 }
 
-# keep NAME FOLDER HOST PORT BOUND CMD…: run a server in a session of its
+# supervise NAME FOLDER HOST PORT BOUND CMD…: run a server in a session of its
 # own, and run it again when it ends; one that runs already is taken over. One that
 # does not greet at PORT for half a minute, or takes more than BOUND MB, is ended;
 # PORT 0: it has none. What it leaves is ended and removed: its executors and
 # workers, and in FOLDER the files of flows. It stands in the state folder, here and
-# on other hosts: NAME.keeper is the keeper, NAME.pid what runs, NAME.ends has a
+# on other hosts: NAME.supervisor is the supervisor, NAME.pid what runs, NAME.ends has a
 # line for each end in the last hour, NAME.log.1 what was said before NAME.log had
 # 16 MiB.
-keep() {
+supervise() {
   local name=$1 folder=$2 host=$3 port=$4 bound=$5 pause=1 pid began checked silent key value why _
   shift 5
-  echo "$$ $(started_at $$)" >"$name.keeper"
+  echo "$$ $(started_at $$)" >"$name.supervisor"
   while :; do
     why=''
     if alive "$name.pid"; then
@@ -230,22 +230,22 @@ keep() {
   done
 }
 
-# keeper is the text of a program that keeps a server, and does not run on when
+# supervisor is the text of a program that keeps a server, and does not run on when
 # this script ends.
-keeper() {
-  declare -f alive started_at greets ended keep
-  echo 'keep "$@"'
+supervisor() {
+  declare -f alive started_at greets ended supervise
+  echo 'supervise "$@"'
 }
 
 # watch OWN [master]: bring back what keeps the servers of this host when it ends,
-# as a server is. It has a keeper of its own, and brings that back too.
+# as a server is. It has a supervisor of its own, and brings that back too.
 watch() {
   local file name pause=1 last=0
   local -a lost
   while sleep 1; do
     lost=()
-    for file in "$state"/*.keeper; do
-      alive "$file" || lost+=("$(basename "$file" .keeper)")
+    for file in "$state"/*.supervisor; do
+      alive "$file" || lost+=("$(basename "$file" .supervisor)")
     done
     ((${#lost[@]})) || continue
     ((SECONDS - last < 600)) || pause=1
@@ -253,7 +253,7 @@ watch() {
     ((pause = pause < 8 ? pause * 2 : 10))
     last=$SECONDS
     for name in "${lost[@]}"; do
-      ended "$name" "the keeper of $name" 'it was killed'
+      ended "$name" "the supervisor of $name" 'it was killed'
     done
     set +e # a server that does not come now may the next time
     (set -e; serve "$@")
@@ -261,11 +261,11 @@ watch() {
   done
 }
 
-# fenced: the id of a process in the fence, if there is a fence.
-fenced() {
+# namespace_pid: the id of a process in the namespace, if there is a namespace.
+namespace_pid() {
   local file pid _
-  [[ -e $state/fence.keeper ]] || return 0
-  for file in "$state"/fence.{keeper,pid} "$state"/{master,agent-*}.{keeper,pid}; do
+  [[ -e $state/netns.supervisor ]] || return 0
+  for file in "$state"/netns.{supervisor,pid} "$state"/{master,agent-*}.{supervisor,pid}; do
     if alive "$file"; then
       read -r pid _ <"$file"
       echo "$pid"
@@ -274,12 +274,12 @@ fenced() {
   done
 }
 
-# inside… runs a command where the cluster's servers are: in its fence, if it has
+# inside… runs a command where the cluster's servers are: in its namespace, if it has
 # one.
 inside() {
   local pid
   local -a way=()
-  pid=$(fenced)
+  pid=$(namespace_pid)
   if [[ -n $pid ]]; then
     way=(nsenter "--net=/proc/$pid/ns/net")
     ((EUID == 0)) || way+=("--user=/proc/$pid/ns/user" --preserve-credentials)
@@ -295,45 +295,45 @@ apart() {
   "${way[@]}" "$@"
 }
 
-# fence_up [HOST:PORT]: make the namespace and the ways into and out of it, and of
+# namespace_up [HOST:PORT]: make the namespace and the ways into and out of it, and of
 # a cluster of several hosts, to and from the others, for the server here. The
 # namespace is there for as long as a process in it.
-fence_up() {
+namespace_up() {
   local deadline=$((SECONDS + 60))
-  if [[ -n $(fenced) ]]; then
+  if [[ -n $(namespace_pid) ]]; then
     [[ $(<"$state/servers") == "$(printf '%s\n' "${servers[@]}")" ]] || die "$(uname -n): what runs is a cluster of other hosts, or at another address: take it down with the old list first"
   else
-    halt_here # the way out of a fence that is gone
+    halt_here # the way out of a namespace that is gone
     apart true 2>/dev/null || die "$(uname -n) does not let us make a network namespace, so every user of it could run programs as this one: allow it (user.max_user_namespaces), or say --open"
     printf '%s\n' "${servers[@]}" >"$state/servers"
-    rm -f "$state"/{in,out}.sock "$state/gate.prom"
+    rm -f "$state"/{in,out}.sock "$state/proxy.prom"
   fi
-  launch outside '' "$state/fence" outside "$state" "$@"
+  launch outside '' "$state/netns" outside "$state" "$@"
   until [[ -S $state/out.sock ]]; do
-    ((SECONDS < deadline)) || die "$(uname -n): nothing leads out of the fence; see $state/outside.log"
+    ((SECONDS < deadline)) || die "$(uname -n): nothing leads out of the namespace; see $state/outside.log"
     sleep 0.1
   done
-  launch fence '' "$state/fence" inside "$state" "$proxy" "$port-$((port + 104)),$((port + 10000))-$((port + 10104))" "$@"
-  until [[ -S $state/in.sock ]] && inside bash -c "exec 3<>/dev/tcp/${proxy%:*}/${proxy#*:}" 2>/dev/null; do
-    ((SECONDS < deadline)) || die "$(uname -n): the fence is not there; see $state/fence.log"
+  launch netns '' "$state/netns" inside "$state" "$socks" "$port-$((port + 104)),$((port + 10000))-$((port + 10104))" "$@"
+  until [[ -S $state/in.sock ]] && inside bash -c "exec 3<>/dev/tcp/${socks%:*}/${socks#*:}" 2>/dev/null; do
+    ((SECONDS < deadline)) || die "$(uname -n): the namespace is not there; see $state/netns.log"
     sleep 0.1
   done
   echo "$address:$port" >"$state/address"
-  export HTTP_PROXY=socks5://$proxy HTTPS_PROXY=socks5://$proxy http_proxy=socks5://$proxy https_proxy=socks5://$proxy
+  export HTTP_PROXY=socks5://$socks HTTPS_PROXY=socks5://$socks http_proxy=socks5://$socks https_proxy=socks5://$socks
 }
 
 # launch NAME PORT CMD…: have a server kept, and wait until it listens; PORT '':
-# it has none. One whose keeper is gone has a new one, and runs on. A connection of
+# it has none. One whose supervisor is gone has a new one, and runs on. A connection of
 # another program holds a port for up to a minute after its end: that long it is
 # waited for.
 launch() {
   local name=$1 port=$2 told='' folder='' deadline=$((SECONDS + 75))
   local -a way=(inside)
   shift 2
-  ! alive "$state/$name.keeper" || return 0
+  ! alive "$state/$name.supervisor" || return 0
   case $name in
     outside | watch) way=() ;;
-    fence) [[ -n $(fenced) ]] || way=(apart) ;;
+    netns) [[ -n $(namespace_pid) ]] || way=(apart) ;;
   esac
   if ! alive "$state/$name.pid"; then
     if [[ -n $port ]] && { answers "$port" || answers "$((port + 10000))"; }; then
@@ -342,8 +342,8 @@ launch() {
     started+=("$name")
   fi
   [[ ! -d $state/$name ]] || folder=$state/$name
-  (cd "$state" && "${way[@]}" setsid bash -c "$(keeper)" keep "$name" "$folder" "$here" "$((port ? port + 10000 : 0))" "${bound:-$(($(memory_kib) / 4096))}" "$@") >>"$state/$name.log" 2>&1 </dev/null 9>&- &
-  until alive "$state/$name.keeper"; do
+  (cd "$state" && "${way[@]}" setsid bash -c "$(supervisor)" supervise "$name" "$folder" "$here" "$((port ? port + 10000 : 0))" "${bound:-$(($(memory_kib) / 4096))}" "$@") >>"$state/$name.log" 2>&1 </dev/null 9>&- &
+  until alive "$state/$name.supervisor"; do
     kill -0 "$!" 2>/dev/null || die "$(uname -n): nothing keeps the $name; see $state/$name.log"
     sleep 0.1
   done
@@ -362,8 +362,8 @@ launch() {
 # which its executors and their workers are in.
 halt() {
   local pid _
-  if alive "$state/$1.keeper"; then
-    read -r pid _ <"$state/$1.keeper"
+  if alive "$state/$1.supervisor"; then
+    read -r pid _ <"$state/$1.supervisor"
     kill -KILL "$pid" 2>/dev/null || true # bash would end its sleep first
   fi
   if alive "$state/$1.pid"; then
@@ -375,7 +375,7 @@ halt() {
     done
     kill -KILL -- "-$pid" 2>/dev/null || true
   fi
-  rm -f "$state/$1.keeper" "$state/$1.pid"
+  rm -f "$state/$1.supervisor" "$state/$1.pid"
 }
 
 # lock, unlock: between them nobody else starts or stops this cluster's servers
@@ -405,9 +405,9 @@ build() {
   chmod 700 "$state"
   local name source
   [[ ! -e $root/.git || -O $root/.git ]] || export GOFLAGS="${GOFLAGS:-} -buildvcs=false" # git refuses a stranger
-  [[ -e $state/gleam && -e $state/fence ]] || echo "cluster.sh: building its programs; the first time takes minutes" >&2
-  for name in gleam fence; do
-    [[ $name == gleam ]] && source=$tool || source=$gate
+  [[ -e $state/gleam && -e $state/netns ]] || echo "cluster.sh: building its programs; the first time takes minutes" >&2
+  for name in gleam netns; do
+    [[ $name == gleam ]] && source=$tool || source=$netns
     [[ ! -e $state/$name ]] || cp "$state/$name" "$state/$name.new" # go leaves one that is up to date
     (cd "$root" && CGO_ENABLED=0 go build -o "$state/$name.new" "$source")
     if cmp -s "$state/$name.new" "$state/$name"; then
@@ -433,7 +433,7 @@ up() {
     [[ ${servers[-1]} != :* ]] || die "$host has no IPv4 address" 2
   done < <(each_host)
   for host in "${servers[@]}"; do
-    [[ -z $open ]] || private "${host%:*}" || [[ -n $know ]] || die "${host%:*} is not a private address: whoever reaches it runs programs there. Leave out --open, or fence the network first and say --allow-public" 2
+    [[ -z $open ]] || private "${host%:*}" || [[ -n $know ]] || die "${host%:*} is not a private address: whoever reaches it runs programs there. Leave out --open, or put a firewall before the network first and say --allow-public" 2
   done
   build
   for ((i = 0; i < ${#given[@]}; i++)); do # a command that has a token goes through no argument again
@@ -469,12 +469,12 @@ up() {
 
 # settings prints what the functions of this script go by, for another shell.
 settings() {
-  printf '%s=%q\n' port "$port" slots "$slots" memory "$memory" bound "$bound" alarm "$alarm" proxy "$proxy" open "$open" address "$address"
+  printf '%s=%q\n' port "$port" slots "$slots" memory "$memory" bound "$bound" alarm "$alarm" socks "$socks" open "$open" address "$address"
   declare -p servers certificate
   echo 'set -euo pipefail; started=()'
 }
 
-# prepare OWN [master]: write what gate and watch of this host go by; serve starts
+# prepare OWN [master]: write what proxy and watch of this host go by; serve starts
 # them. A watch that went by something else is ended.
 prepare() {
   if ((${#certificate[@]})); then
@@ -482,7 +482,7 @@ prepare() {
   else
     rm -f "$state/certificate"
   fi
-  [[ -n $open || -z $1 ]] || "$state/fence" check "$state" >/dev/null || die "$(uname -n): its gate would not open"
+  [[ -n $open || -z $1 ]] || "$state/netns" check "$state" >/dev/null || die "$(uname -n): its proxy would not open"
   (umask 077 && printf '%s' "$alarm" >"$state/alarm.new" && mv "$state/alarm.new" "$state/alarm")
   {
     declare -f
@@ -496,13 +496,13 @@ prepare() {
   unlock
 }
 
-# serve OWN [master]: launch the servers of this host, behind a fence with a gate
-# for the server OWN, if it has one, and what watches over their keepers.
+# serve OWN [master]: launch the servers of this host, behind a namespace with a proxy
+# for the server OWN, if it has one, and what watches over their supervisors.
 serve() {
   local i
   lock
   launch watch '' bash "$state/watch.sh" # with the environment's proxy, for alarms
-  [[ -n $open ]] || fence_up ${1:+"$1"}
+  [[ -n $open ]] || namespace_up ${1:+"$1"}
   export NO_PROXY="${NO_PROXY:-${no_proxy:-}}" # servers ask each other, not a proxy for it
   for i in "${servers[@]}"; do
     NO_PROXY+=,${i%:*}
@@ -536,8 +536,8 @@ give_up() {
     halt "${started[i]}"
   done
   echo "cluster.sh: $(uname -n): stopped what was started: ${started[*]}" >&2
-  [[ -e $state/fence.keeper ]] || rm -f "$state/address"
-  ! compgen -G "$state/*.keeper" >/dev/null || launch watch '' bash "$state/watch.sh"
+  [[ -e $state/netns.supervisor ]] || rm -f "$state/address"
+  ! compgen -G "$state/*.supervisor" >/dev/null || launch watch '' bash "$state/watch.sh"
   unlock
 }
 
@@ -577,7 +577,7 @@ there() {
 remote_up() {
   local name
   remote -n "$1" 'mkdir -p .local/state/neardup/agent && chmod 700 .local/state/neardup/agent' || return 1
-  for name in gleam fence; do
+  for name in gleam netns; do
     remote "$1" "cmp -s - .local/state/neardup/agent/$name" <"$state/$name" ||
       remote "$1" "cd .local/state/neardup/agent && cat >$name.new && chmod 700 $name.new && mv $name.new $name" <"$state/$name" || return 1
   done
@@ -623,8 +623,8 @@ down() {
 # halt_here stops the servers of this host.
 halt_here() {
   local file
-  for file in "$state"/agent-*.keeper "$state"/{master,fence,outside}.keeper; do
-    [[ ! -e $file ]] || halt "$(basename "$file" .keeper)"
+  for file in "$state"/agent-*.supervisor "$state"/{master,netns,outside}.supervisor; do
+    [[ ! -e $file ]] || halt "$(basename "$file" .supervisor)"
   done
 }
 
@@ -635,7 +635,7 @@ down_here() {
   halt_here
   unlock
   # What agents hold of flows, and how often they ended.
-  rm -rf "$state"/agent-*/[0-9]* "$state"/agent-*/f*.dat "$state"/*.ends "$state"/*.sock "$state"/{address,servers,gate.prom,certificate,watch.sh}
+  rm -rf "$state"/agent-*/[0-9]* "$state"/agent-*/f*.dat "$state"/*.ends "$state"/*.sock "$state"/{address,servers,proxy.prom,certificate,watch.sh}
 }
 
 # kept NAME: say how a server is, and whether it is well.
@@ -647,7 +647,7 @@ kept() {
     echo -n "$1 is missing; see $state/$1.log"
     well=1
   fi
-  if ! alive "$state/$1.keeper"; then
+  if ! alive "$state/$1.supervisor"; then
     echo -n ', and nothing starts it again: scripts/cluster.sh up'
     well=1
   fi
@@ -660,16 +660,16 @@ kept() {
   return "$well"
 }
 
-# certified: say how the gate's certificate here is, if it has one of an operator's,
+# certified: say how the proxy's certificate here is, if it has one of an operator's,
 # and whether it holds for a week more.
 certified() {
   local until
   [[ -s $state/certificate ]] || return 0
-  if ! until=$("$state/fence" check "$state" 2>&1); then
-    echo "the gate here: $until"
+  if ! until=$("$state/netns" check "$state" 2>&1); then
+    echo "the proxy here: $until"
     return 1
   fi
-  echo "the gate's certificate here holds until $until"
+  echo "the proxy's certificate here holds until $until"
   (($(date -d "$until" +%s) - $(date +%s) > 7 * 24 * 3600))
 }
 
@@ -678,14 +678,14 @@ status() {
   command -v curl >/dev/null || die "curl is not in PATH: install it"
   remember
   address=${address:-127.0.0.1}
-  if ! compgen -G "$state/*.keeper" >/dev/null; then
+  if ! compgen -G "$state/*.supervisor" >/dev/null; then
     echo "no cluster runs here"
     return 1
   fi
-  for file in "$state"/{watch,fence,outside,master}.keeper "$state"/agent-*.keeper; do
-    [[ ! -e $file ]] || kept "$(basename "$file" .keeper)" || ok=1
+  for file in "$state"/{watch,netns,outside,master}.supervisor "$state"/agent-*.supervisor; do
+    [[ ! -e $file ]] || kept "$(basename "$file" .supervisor)" || ok=1
   done
-  [[ ! -e $state/gate.prom ]] || awk '/^neardup_gate_refused/ { n += $2 } END { print "the gate here refused " n " connection" (n == 1 ? "" : "s") }' "$state/gate.prom"
+  [[ ! -e $state/proxy.prom ]] || awk '/^neardup_proxy_refused/ { n += $2 } END { print "the proxy here refused " n " connection" (n == 1 ? "" : "s") }' "$state/proxy.prom"
   certified || [[ $command == up ]] || ok=1 # up says so
   if ! page=$(inside curl -sf --noproxy '*' --max-time 5 "http://$address:$port/"); then
     echo "the master does not answer at $address:$port"

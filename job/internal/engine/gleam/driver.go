@@ -17,9 +17,9 @@ import (
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
-// secondThought is how long a driver that learns of lost rows waits for the
+// failureGrace is how long a driver that learns of lost rows waits for the
 // failure that lost them: rows come by many ways.
-const secondThought = 5 * time.Second
+const failureGrace = 5 * time.Second
 
 // runDriver executes the attempt's flow and writes the result file, its last
 // act: all that gleam did is verified before.
@@ -32,7 +32,7 @@ func runDriver(dir attempt.Dir) error {
 		return err
 	}
 	last := s.Steps[len(s.Steps)-1]
-	d := &driver{spec: s, missing: reports(s), book: wire.NewLedger(last.Stage, byte(len(s.Steps)), last.Tasks), readers: last.Tasks, done: make(chan struct{}), failed: make(chan attempt.Failure, 1)}
+	d := &driver{spec: s, missing: reports(s), ledger: wire.NewLedger(last.Stage, byte(len(s.Steps)), last.Tasks), readers: last.Tasks, done: make(chan struct{}), failed: make(chan attempt.Failure, 1)}
 	d.Dir, d.Stage = dir, attempt.Driver
 	go d.Beat(os.Getppid(), nil)
 
@@ -100,9 +100,9 @@ type driver struct {
 
 	mu      sync.Mutex
 	missing map[int]bool // tasks that were not reported
-	book    *wire.Ledger
+	ledger  *wire.Ledger
 	readers int           // that have not ended
-	done    chan struct{} // closed when all readers ended and the book is closed
+	done    chan struct{} // closed when all readers ended and the ledger is closed
 	failed  chan attempt.Failure
 }
 
@@ -126,7 +126,7 @@ func (d *driver) collect(in io.Reader) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.readers--; d.readers == 0 {
-		if err := d.book.Close(); err != nil {
+		if err := d.ledger.Close(); err != nil {
 			go d.fail(failureOf(err))
 			return nil
 		}
@@ -144,7 +144,7 @@ func failureOf(err error) attempt.Failure {
 // another go first.
 func (d *driver) fail(f attempt.Failure) {
 	if f.Lost {
-		time.Sleep(secondThought)
+		time.Sleep(failureGrace)
 	}
 	select {
 	case d.failed <- f:
@@ -156,7 +156,7 @@ func (d *driver) fail(f attempt.Failure) {
 func (d *driver) take(f wire.Frame, sum uint64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.book.Enter(f, sum); err != nil || f.Kind == wire.End {
+	if err := d.ledger.Enter(f, sum); err != nil || f.Kind == wire.End {
 		return err
 	}
 	d.In.Add(int64(f.Records))
@@ -171,7 +171,7 @@ func (d *driver) take(f wire.Frame, sum uint64) error {
 	return nil
 }
 
-// finish is the result of a flow whose book is closed.
+// finish is the result of a flow whose ledger is closed.
 func (d *driver) finish() (res attempt.Result) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -179,6 +179,6 @@ func (d *driver) finish() (res attempt.Result) {
 		f := failureOf(fmt.Errorf("%w: %d tasks were not reported", wire.ErrIncomplete, len(d.missing)))
 		res.Failure = &f
 	}
-	res.Counted = d.book.Counted()
+	res.Counted = d.ledger.Counted()
 	return res
 }

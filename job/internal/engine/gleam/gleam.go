@@ -33,7 +33,7 @@ import (
 )
 
 // Options says where the cluster is and how patient the engine is. The master
-// is HOST:PORT, or the state folder of a cluster with a fence.
+// is HOST:PORT, or the state folder of a cluster with a network namespace.
 type Options = config.Execution
 
 // Engine is the engine on a gleam cluster. The program that uses it calls

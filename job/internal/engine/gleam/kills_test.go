@@ -177,11 +177,11 @@ func (n *killedNights) blows(r *rand.Rand, command int, ended chan error, run st
 func (n *killedNights) victim(r *rand.Rand, command int, run string) (what string, pid int) {
 	switch r.IntN(4) {
 	case 0:
-		name := []string{"agent-0", "agent-1", "agent-2", "master", "fence", "outside", "watch"}[r.IntN(7)]
+		name := []string{"agent-0", "agent-1", "agent-2", "master", "netns", "outside", "watch"}[r.IntN(7)]
 		return "a server: " + strings.TrimRight(name, "-012"), n.pid(name)
 	case 2:
-		name := []string{"agent-0", "agent-1", "agent-2", "master", "fence", "outside", "watch"}[r.IntN(7)]
-		return "a keeper", n.number(name + ".keeper")
+		name := []string{"agent-0", "agent-1", "agent-2", "master", "netns", "outside", "watch"}[r.IntN(7)]
+		return "a supervisor", n.number(name + ".supervisor")
 	case 1:
 		for pid := range processes(run) {
 			if pid != command {

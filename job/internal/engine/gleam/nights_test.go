@@ -141,7 +141,7 @@ var nightFaults = []struct {
 	}},
 }
 
-// nightlyOpen is a cluster without a fence; for root, each agent has a network
+// nightlyOpen is a cluster without a network namespace; for root, each agent has a network
 // of its own.
 func nightlyOpen(t *testing.T) *nightly {
 	places, host := make([]place, 3), "127.0.0.1"
@@ -171,20 +171,20 @@ func nightlyOpen(t *testing.T) *nightly {
 	return n
 }
 
-// nightlyFence is a cluster as scripts/cluster.sh keeps it on one machine.
-func nightlyFence(t *testing.T) *nightly {
+// nightlyNamespace is a cluster as scripts/cluster.sh keeps it on one machine.
+func nightlyNamespace(t *testing.T) *nightly {
 	if _, err := exec.LookPath("iptables"); err != nil && long() {
-		t.Skip("an agent of a fence is cut off by iptables, which is not installed")
+		t.Skip("an agent of a network namespace is cut off by iptables, which is not installed")
 	}
 	k := startKept(t)
 	n := k.nightly(func(agent int) (*kept, string) { return k, fmt.Sprintf("agent-%d", agent) })
 	n.run = func(args ...string) *exec.Cmd { return exec.Command(buildCommand(t), args...) }
 	n.cut = func(agent int, state string) {
-		keeper, err := os.ReadFile(filepath.Join(k.state, "fence.keeper"))
+		supervisor, err := os.ReadFile(filepath.Join(k.state, "netns.supervisor"))
 		if err != nil {
 			t.Error(err)
 		}
-		pid, _, _ := strings.Cut(string(keeper), " ")
+		pid, _, _ := strings.Cut(string(supervisor), " ")
 		do := map[string]string{"down": "-A", "up": "-D"}[state]
 		for _, port := range []int{45331 + agent, 55331 + agent} {
 			for _, end := range []string{"--dport", "--sport"} {
@@ -198,9 +198,9 @@ func nightlyFence(t *testing.T) *nightly {
 	return n
 }
 
-// nightlyGates is a cluster of three hosts with a fence and a gate each.
-func nightlyGates(t *testing.T) *nightly {
-	g := startGated(t)
+// nightlyProxies is a cluster of three hosts with a network namespace and a proxy each.
+func nightlyProxies(t *testing.T) *nightly {
+	g := startProxied(t)
 	n := g.nightly(func(agent int) (*kept, string) {
 		h := g.host(agent)
 		return &h, "agent-0"
@@ -248,14 +248,14 @@ func TestNightsWithFaults(t *testing.T) {
 		t.Skip("each night takes a stall or two")
 	}
 	t.Parallel()
-	t.Run("gates", func(t *testing.T) {
+	t.Run("proxies", func(t *testing.T) {
 		needRoot(t)
 		t.Parallel()
-		nightsWithFaults(nightlyGates(t))
+		nightsWithFaults(nightlyProxies(t))
 	})
-	t.Run("fence", func(t *testing.T) {
+	t.Run("netns", func(t *testing.T) {
 		needRoot(t)
-		nightsWithFaults(nightlyFence(t))
+		nightsWithFaults(nightlyNamespace(t))
 	})
 	t.Run("open", func(t *testing.T) { nightsWithFaults(nightlyOpen(t)) })
 }

@@ -91,7 +91,7 @@ func ownStageEqualsLocal(t *testing.T, c *testCluster) {
 // The driver has a result only when each task was reported, once.
 func TestReports(t *testing.T) {
 	spec := &attempt.Spec{Assigned: [][]int{{4, 1}, {2}}, Steps: []attempt.Step{{Stage: engine.Write.Name, Tasks: 2}}}
-	d := &driver{missing: reports(spec), book: wire.NewLedger(engine.Write.Name, 1, 2)}
+	d := &driver{missing: reports(spec), ledger: wire.NewLedger(engine.Write.Name, 1, 2)}
 	report := func(task int) error {
 		text, err := json.Marshal(rundir.TaskRecord{Task: task})
 		if err != nil {

@@ -191,7 +191,7 @@ func (w *worker) tasks(step int) (name string, n int) {
 // all. take gets the frames of records.
 func (w *worker) receive(take func(wire.Frame) error) error {
 	from, senders := w.tasks(w.step - 1)
-	book := wire.NewLedger(from, byte(w.step-1), senders)
+	ledger := wire.NewLedger(from, byte(w.step-1), senders)
 	failed := false
 	err := w.in.Each(w.id, func(f wire.Frame, sum uint64) error {
 		if f.Kind == wire.Error {
@@ -201,7 +201,7 @@ func (w *worker) receive(take func(wire.Frame) error) error {
 		if int(f.To) != w.Task {
 			return fmt.Errorf("%w: it is for task %d", wire.ErrFrame, f.To)
 		}
-		if err := book.Enter(f, sum); err != nil || f.Kind != wire.Data || failed {
+		if err := ledger.Enter(f, sum); err != nil || f.Kind != wire.Data || failed {
 			return err
 		}
 		w.In.Add(int64(f.Records))
@@ -216,7 +216,7 @@ func (w *worker) receive(take func(wire.Frame) error) error {
 	case failed:
 		return errForwarded
 	}
-	return book.Close()
+	return ledger.Close()
 }
 
 // assigned receives the tasks that the driver assigned to this worker.

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
-	"github.com/neardup/neardup/job/internal/engine/gleam/internal/fence"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/netns"
 )
 
 // broker is the master that a flow's driver asks for slots: it gives those of
@@ -58,7 +58,7 @@ func (l ownListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if peer, err := fence.Peer(conn); err == nil && int(peer.Pid) == os.Getpid() {
+		if peer, err := netns.Peer(conn); err == nil && int(peer.Pid) == os.Getpid() {
 			return conn, nil
 		}
 		_ = conn.Close() // another process's

@@ -29,7 +29,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
-	"github.com/neardup/neardup/job/internal/engine/gleam/internal/fence"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/netns"
 )
 
 // ErrNotReady is returned when the cluster cannot run the flow: the master or
@@ -46,14 +46,14 @@ var (
 	megabytes = regexp.MustCompile(`memory_mb:(-?\d+)`)
 )
 
-// Fence is that around the cluster's servers, nil if there is none: this
+// Namespace is that around the cluster's servers, nil if there is none: this
 // process reaches them through it. It is set before the first call.
-var Fence *fence.Fence
+var Namespace *netns.Namespace
 
 // dial connects to one of the cluster's servers.
 func dial(ctx context.Context, address string) (net.Conn, error) {
-	if Fence != nil {
-		return Fence.Dial(ctx, address)
+	if Namespace != nil {
+		return Namespace.Dial(ctx, address)
 	}
 	dialer := net.Dialer{Timeout: probeTime}
 	return dialer.DialContext(ctx, "tcp", address)
@@ -111,10 +111,10 @@ func parseAgents(page string) (agents []Agent) {
 	return agents
 }
 
-// Enter finds the fence of the cluster whose master is named, if it has one, for
+// Enter finds the namespace of the cluster whose master is named, if it has one, for
 // all further calls, and returns the master's HOST:PORT.
 func Enter(master string) (address string, err error) {
-	Fence, address, err = fence.Find(master)
+	Namespace, address, err = netns.Find(master)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrNotReady, err)
 	}
@@ -132,7 +132,7 @@ func Print(ctx context.Context, master string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	dead := Silent(ctx, agents)
+	dead := Unresponsive(ctx, agents)
 	for _, a := range agents {
 		state := "answers"
 		if err := dead[a.Address]; err != nil {
@@ -169,8 +169,8 @@ func Total(agents []Agent) (t Agent) {
 
 const probeTime = 3 * time.Second
 
-// Silent probes all agents at once and returns the error of each that fails.
-func Silent(ctx context.Context, agents []Agent) map[string]error {
+// Unresponsive probes all agents at once and returns the error of each that fails.
+func Unresponsive(ctx context.Context, agents []Agent) map[string]error {
 	dead := make(map[string]error)
 	var mu sync.Mutex
 	var wg sync.WaitGroup

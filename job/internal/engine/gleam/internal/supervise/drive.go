@@ -66,16 +66,16 @@ func (r *Run) drive(ctx context.Context, s *attempt.Spec) (res *attempt.Result, 
 }
 
 // command is the driver's: it speaks to the cluster's servers itself, so it
-// starts inside their fence.
+// starts inside their namespace.
 func (r *Run) command(s *attempt.Spec) (*exec.Cmd, error) {
 	args := attempt.DriverArgs(r.dir, s.Attempt)
-	if cluster.Fence == nil {
+	if cluster.Namespace == nil {
 		cmd := exec.Command(attempt.Executable, args...)
 		cmd.Args[0] = os.Args[0]
 		return cmd, nil
 	}
 	// A process in there may not look at the program of one out here.
-	line, err := cluster.Fence.Command(r.dir.Program(s.Binary), args...)
+	line, err := cluster.Namespace.Command(r.dir.Program(s.Binary), args...)
 	if err != nil {
 		return nil, attempt.Lost("driver: %v", err)
 	}

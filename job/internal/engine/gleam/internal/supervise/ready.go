@@ -48,10 +48,10 @@ func (r *Run) ready(ctx context.Context, attempt int) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case waited > patience:
-			return errors.Join(err, silenceOf(silent))
+			return errors.Join(err, unresponsiveAgents(silent))
 		case !told && waited > 2*time.Second:
 			told = true
-			r.Job.Log.Warn("waiting for the cluster", "stage", r.Stage, "at most", patience, "error", errors.Join(err, silenceOf(silent)))
+			r.Job.Log.Warn("waiting for the cluster", "stage", r.Stage, "at most", patience, "error", errors.Join(err, unresponsiveAgents(silent)))
 		}
 		if err := sleep(ctx, time.Second); err != nil {
 			return err
@@ -65,7 +65,7 @@ func (r *Run) answering(ctx context.Context) (agents []cluster.Agent, silent map
 	if agents, err = r.listed(ctx); err != nil {
 		return nil, nil, err
 	}
-	silent = cluster.Silent(ctx, agents)
+	silent = cluster.Unresponsive(ctx, agents)
 	return slices.DeleteFunc(agents, func(a cluster.Agent) bool { return silent[a.Address] != nil }), silent, nil
 }
 
@@ -78,8 +78,8 @@ func (r *Run) listed(ctx context.Context) ([]cluster.Agent, error) {
 	return r.Roster.present(agents), err
 }
 
-// silenceOf is the error of agents that do not answer.
-func silenceOf(silent map[string]error) (err error) {
+// unresponsiveAgents is the error of agents that do not answer.
+func unresponsiveAgents(silent map[string]error) (err error) {
 	for _, address := range slices.Sorted(maps.Keys(silent)) {
 		err = errors.Join(err, fmt.Errorf("%w: the agent at %s does not answer: restart it, or stop it for good: %w", cluster.ErrNotReady, address, silent[address]))
 	}
@@ -143,7 +143,7 @@ func (r *Run) spare(agents ...check.Unfit) bool {
 // before the next one; one whose worker fell silent is left out.
 func (r *Run) suspect(err error) {
 	r.Checked.Forget()
-	if silent, ok := errors.AsType[*silentError](err); ok {
+	if silent, ok := errors.AsType[*unresponsiveError](err); ok {
 		if address := r.Checked.Address(silent.host, silent.folder); address != "" {
 			r.spare(check.Unfit{Address: address, Host: silent.host, Reason: silent.Error()})
 		}

@@ -20,12 +20,12 @@ var errLeftOut = errors.New("agents were left out")
 // Roster is what a run knows of its cluster's agents, and which of them it leaves
 // out. It is shared by the runs of an engine. The zero Roster is empty.
 type Roster struct {
-	mu      sync.Mutex
-	slots   map[string]int  // of each agent that the master ever named
-	out     map[string]bool // left out by the flow under way
-	strikes map[string]int  // how often each was left out
-	last    []string        // who took part in the attempt before
-	told    []engine.LeftOut
+	mu       sync.Mutex
+	slots    map[string]int  // of each agent that the master ever named
+	out      map[string]bool // left out by the flow under way
+	failures map[string]int  // how often each was left out
+	last     []string        // who took part in the attempt before
+	told     []engine.LeftOut
 
 	restarts atomic.Int64 // of flows
 }
@@ -46,7 +46,7 @@ func (r *Roster) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for address := range r.out {
-		if r.strikes[address] < 2 {
+		if r.failures[address] < 2 {
 			delete(r.out, address)
 		}
 	}
@@ -57,7 +57,7 @@ func (r *Roster) present(agents []cluster.Agent) (in []cluster.Agent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.slots == nil {
-		r.slots, r.out, r.strikes = make(map[string]int), make(map[string]bool), make(map[string]int)
+		r.slots, r.out, r.failures = make(map[string]int), make(map[string]bool), make(map[string]int)
 	}
 	for _, a := range agents {
 		r.slots[a.Address] = a.Slots
@@ -88,7 +88,7 @@ func (r *Roster) doubted(silent map[string]error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for address := range silent {
-		if r.strikes[address] == 0 {
+		if r.failures[address] == 0 {
 			return false
 		}
 	}
@@ -117,7 +117,7 @@ func (r *Roster) leaveOut(address string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.out[address] = true
-	r.strikes[address]++
+	r.failures[address]++
 }
 
 // note keeps what is told of an agent; of very many the first.

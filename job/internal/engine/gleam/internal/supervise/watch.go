@@ -80,8 +80,8 @@ func newWatch(stall time.Duration, now time.Time) *watch {
 	return &watch{stall: stall, moved: now, beats: make(map[string]int64), changed: make(map[string]time.Time)}
 }
 
-// silence is how long a worker may report nothing.
-const silence = 20 * time.Second
+// reportTimeout is how long a worker may report nothing.
+const reportTimeout = 20 * time.Second
 
 // busy is the processor time that counts as progress when no counter moves: a
 // sort, or the comparison of one large group.
@@ -95,7 +95,7 @@ func (w *watch) see(all []attempt.Progress, now time.Time) error {
 		name := fmt.Sprintf("%s %d", p.Stage, p.Task)
 		if w.beats[name] != p.Beat {
 			w.beats[name], w.changed[name] = p.Beat, now
-		} else if quiet := now.Sub(w.changed[name]); !p.Done && quiet > min(silence, w.stall) {
+		} else if quiet := now.Sub(w.changed[name]); !p.Done && quiet > min(reportTimeout, w.stall) {
 			return w.silent(p, all, now)
 		}
 	}
@@ -108,21 +108,21 @@ func (w *watch) see(all []attempt.Progress, now time.Time) error {
 	return nil
 }
 
-// silentError says that a worker fell silent. It names the worker's agent, host
+// unresponsiveError says that a worker fell silent. It names the worker's agent, host
 // and folder, unless those of others fall silent too: then it is none of theirs.
-type silentError struct {
+type unresponsiveError struct {
 	*attempt.LostError
 	host, folder string
 }
 
-func (e *silentError) Unwrap() error { return e.LostError }
+func (e *unresponsiveError) Unwrap() error { return e.LostError }
 
 // silent is the error for a worker that tells nothing any more.
 func (w *watch) silent(p attempt.Progress, all []attempt.Progress, now time.Time) error {
 	quiet := func(p attempt.Progress) time.Duration {
 		return now.Sub(w.changed[fmt.Sprintf("%s %d", p.Stage, p.Task)])
 	}
-	e := &silentError{host: p.Host, folder: p.Agent}
+	e := &unresponsiveError{host: p.Host, folder: p.Agent}
 	e.LostError = attempt.Lost("%s task %d on %s (process %d) tells nothing for %v: it, its agent or its host is gone", p.Stage, p.Task, p.Host, p.PID, quiet(p).Round(time.Second))
 	for _, q := range all {
 		if !q.Done && (q.Host != p.Host || q.Agent != p.Agent) && quiet(q) > quiet(p)/2 {

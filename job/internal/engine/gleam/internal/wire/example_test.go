@@ -20,15 +20,15 @@ func ExampleLedger() {
 		send.Put(0, append(send.Record(0), "two"...)), send.Flush(),
 		send.End(2))
 
-	book := wire.NewLedger("segment", step, 1)
+	ledger := wire.NewLedger("segment", step, 1)
 	lost := true
 	err = errors.Join(err, wire.NewReader(&rows).Each(attempt, func(f wire.Frame, sum uint64) error {
 		if lost {
 			lost = false
 			return nil
 		}
-		return book.Enter(f, sum)
+		return ledger.Enter(f, sum)
 	}))
-	fmt.Println(err, book.Close())
+	fmt.Println(err, ledger.Close())
 	// Output: <nil> rows lost on the way: segment 0 sent 2 records in 2 frames, 1 in 1 came
 }

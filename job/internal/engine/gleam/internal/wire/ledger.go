@@ -43,7 +43,7 @@ func decodeEnd(b []byte) (a account, counted uint64, err error) {
 	return account{frames: at(0), records: at(1), sum: at(2)}, at(3), nil
 }
 
-// Ledger is a receiver's book: what came from each sender, and what each said
+// Ledger is a receiver's ledger: what came from each sender, and what each said
 // at its end. It is not safe for concurrent use.
 type Ledger struct {
 	name    string
@@ -53,14 +53,14 @@ type Ledger struct {
 	counted uint64
 }
 
-// NewLedger returns the book of a receiver to which so many tasks of a step
+// NewLedger returns the ledger of a receiver to which so many tasks of a step
 // send; name is the step's, for errors.
 func NewLedger(name string, step byte, senders int) *Ledger {
 	return &Ledger{name: name, step: step, came: make([]account, senders), said: make([]*account, senders)}
 }
 
 // Enter books a Data or End frame with its checksum; ErrFrame if it has no
-// place in the book.
+// place in the ledger.
 func (l *Ledger) Enter(f Frame, sum uint64) error {
 	if f.Step != l.step || int(f.From) >= len(l.came) {
 		return fmt.Errorf("%w: it comes from step %d, task %d, where %d tasks of %s (step %d) send", ErrFrame, f.Step, f.From, len(l.came), l.name, l.step)

@@ -84,7 +84,7 @@ func TestAnyFlippedBitIsNoticed(t *testing.T) {
 	})
 }
 
-// TestLedger loses, repeats and changes the order of frames: the book closes
+// TestLedger loses, repeats and changes the order of frames: the ledger closes
 // exactly when what came is what was sent, in any order.
 func TestLedger(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -112,21 +112,21 @@ func TestLedger(t *testing.T) {
 		case 2:
 			way, whole = append(slices.Clone(way), way[at]), false
 		}
-		book := NewLedger("segment", 1, senders)
+		ledger := NewLedger("segment", 1, senders)
 		var err error
 		for _, s := range way {
-			if err = book.Enter(s.f, s.sum); err != nil {
+			if err = ledger.Enter(s.f, s.sum); err != nil {
 				break
 			}
 		}
 		if err == nil {
-			err = book.Close()
+			err = ledger.Close()
 		}
 		if whole != (err == nil) {
 			t.Fatalf("whole %v, but %v", whole, err)
 		}
-		if whole && book.Counted() != uint64(5*senders) {
-			t.Fatalf("references %d", book.Counted())
+		if whole && ledger.Counted() != uint64(5*senders) {
+			t.Fatalf("references %d", ledger.Counted())
 		}
 	})
 }

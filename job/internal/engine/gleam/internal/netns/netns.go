@@ -1,15 +1,15 @@
 //go:build linux
 
-// Package fence keeps a cluster's servers to their user. gleam's ports ask
+// Package netns keeps a cluster's servers to their user. gleam's ports ask
 // nobody who he is, run what they are sent, and end at a few wrong bytes. So
 // master, agents and all that they start live in a network namespace of their
 // own, which has nothing but a loopback: no other user and no other host has a
 // way to their ports. The way in is a relay at a unix socket in a folder that only
 // the user may enter; the way out, to an object store, is a SOCKS proxy. Between
-// hosts the way leads from a forwarder inside one fence, over TLS, to the gate of
+// hosts the way leads from a forwarder inside one namespace, over TLS, to the proxy of
 // another, which lets in who knows the cluster's token.
 // scripts/cluster.sh makes the namespace; this package starts no server.
-package fence
+package netns
 
 import (
 	"context"
@@ -33,21 +33,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Files in the state folder of a cluster that has a fence.
+// Files in the state folder of a cluster that has a network namespace.
 const (
 	inSocket    = "in.sock"  // served inside: to the servers
 	outSocket   = "out.sock" // served outside: from the servers to the network
 	addressFile = "address"  // HOST:PORT of the master, inside
 )
 
-// Fence is that of a cluster, as its user's programs see it.
-type Fence struct{ folder string }
+// Namespace is that of a cluster, as its user's programs see it.
+type Namespace struct{ folder string }
 
-// Find returns the fence of the cluster whose master is named, nil if it has
+// Find returns the namespace of the cluster whose master is named, nil if it has
 // none, and the master's HOST:PORT. A name is the cluster's state folder, as an
-// absolute path, or HOST:PORT: then the fence is that of the cluster in the
+// absolute path, or HOST:PORT: then the namespace is that of the cluster in the
 // default state folder, if its master is the one.
-func Find(master string) (*Fence, string, error) {
+func Find(master string) (*Namespace, string, error) {
 	folder := master
 	if !filepath.IsAbs(master) {
 		folder = filepath.Join(state(), "cluster")
@@ -58,9 +58,9 @@ func Find(master string) (*Fence, string, error) {
 	case filepath.IsAbs(master) && err != nil:
 		return nil, "", fmt.Errorf("master: %w: name the state folder of a cluster that is up, or HOST:PORT", err)
 	case !filepath.IsAbs(master) && (err != nil || address != master):
-		return nil, master, nil //nolint:nilerr // it has no fence
+		return nil, master, nil //nolint:nilerr // it has no namespace
 	}
-	return &Fence{folder: folder}, address, nil
+	return &Namespace{folder: folder}, address, nil
 }
 
 // state is where the programs of this user keep what is theirs on this host.
@@ -72,10 +72,10 @@ func state() string {
 	return filepath.Join(dir, "neardup")
 }
 
-// Turns is the file whose lock a run of this user holds while it takes slots of
-// the cluster without a fence whose master is at HOST:PORT.
-func Turns(master string) string {
-	return filepath.Join(state(), "turns", url.PathEscape(master)+".lock")
+// LockPath is the file whose lock a run of this user holds while it takes slots of
+// the cluster without a network namespace whose master is at HOST:PORT.
+func LockPath(master string) string {
+	return filepath.Join(state(), "queue", url.PathEscape(master)+".lock")
 }
 
 // home is the user's home, as cluster.sh knows it: HOME, or where that is unset
@@ -92,25 +92,25 @@ func home() string {
 }
 
 // Dial connects to a server inside.
-func (f *Fence) Dial(ctx context.Context, address string) (net.Conn, error) {
+func (f *Namespace) Dial(ctx context.Context, address string) (net.Conn, error) {
 	return dialRelay(ctx, filepath.Join(f.folder, inSocket), address)
 }
 
 // Command is how a program and its arguments are started inside: by nsenter.
-func (f *Fence) Command(program string, args ...string) ([]string, error) {
+func (f *Namespace) Command(program string, args ...string) ([]string, error) {
 	conn, err := net.Dial("unix", filepath.Join(f.folder, inSocket))
 	if err != nil {
-		return nil, fmt.Errorf("fence: %w", err)
+		return nil, fmt.Errorf("network namespace: %w", err)
 	}
 	server, err := Peer(conn)
 	if err = errors.Join(err, conn.Close()); err != nil {
-		return nil, fmt.Errorf("fence: %w", err)
+		return nil, fmt.Errorf("network namespace: %w", err)
 	}
 	command := []string{"nsenter", fmt.Sprintf("--net=/proc/%d/ns/net", server.Pid)}
 	user := fmt.Sprintf("/proc/%d/ns/user", server.Pid)
 	there, err := os.Readlink(user)
 	if err != nil {
-		return nil, fmt.Errorf("fence: %w", err)
+		return nil, fmt.Errorf("network namespace: %w", err)
 	}
 	if here, err := os.Readlink("/proc/self/ns/user"); err != nil || here != there {
 		command = append(command, "--user="+user, "--preserve-credentials")
@@ -118,13 +118,13 @@ func (f *Fence) Command(program string, args ...string) ([]string, error) {
 	return append(append(command, "--", program), args...), nil
 }
 
-// Inside serves the way in, and at the address proxy the way out, from within the
+// Inside serves the way in, and at socksAddress the way out, from within the
 // namespace, until ctx ends, and of a cluster of several hosts the ways to the
 // others; own is then the HOST:PORT of the server here, else "". Beside the master
-// it keeps the runs' turns. It brings up the
+// it keeps the queue of runs. It brings up the
 // loopback, and keeps the servers' ports, like 45326-45400,55326-55400, from being
 // given to connections: a server that starts again would find its own taken.
-func Inside(ctx context.Context, log *slog.Logger, folder, proxy, ports, own string) error {
+func Inside(ctx context.Context, log *slog.Logger, folder, socksAddress, ports, own string) error {
 	text, err := os.ReadFile(filepath.Join(folder, serversFile))
 	if err != nil {
 		return err
@@ -138,18 +138,18 @@ func Inside(ctx context.Context, log *slog.Logger, folder, proxy, ports, own str
 			return err
 		}
 	}
-	l, err := net.Listen("tcp", proxy)
+	l, err := net.Listen("tcp", socksAddress)
 	if err != nil {
 		return err
 	}
 	go serve(ctx, l, wayOut(ctx, folder))
 	if len(servers) > 0 && (own == "" || own == servers[0]) {
-		at, err := turnsAt(servers[0])
+		at, err := queueAddress(servers[0])
 		if err == nil {
-			err = serveTurns(ctx, at)
+			err = serveQueue(ctx, at)
 		}
 		if err != nil {
-			return fmt.Errorf("turns: %w", err)
+			return fmt.Errorf("queue: %w", err)
 		}
 	}
 	if own != "" {
@@ -182,7 +182,7 @@ func arranged(servers []string, ports string) bool {
 	})
 }
 
-// wayOut handles what comes to the proxy.
+// wayOut handles what comes to the SOCKS proxy.
 func wayOut(ctx context.Context, folder string) func(net.Conn) error {
 	return func(conn net.Conn) error {
 		return socks(conn, func(address string) (net.Conn, error) {
@@ -205,11 +205,11 @@ func only(servers []string) func(address string) error {
 }
 
 // Outside serves the way out, from outside the namespace, until ctx ends, and
-// the gate at the address own, unless it is "".
+// the proxy at the address own, unless it is "".
 func Outside(ctx context.Context, log *slog.Logger, folder, own string) error {
 	if own != "" {
-		if err := openGate(ctx, log, folder, own); err != nil {
-			return fmt.Errorf("gate: %w", err)
+		if err := openProxy(ctx, log, folder, own); err != nil {
+			return fmt.Errorf("proxy: %w", err)
 		}
 	}
 	return relay(ctx, filepath.Join(folder, outSocket), func(string) error { return nil })
@@ -358,7 +358,7 @@ func dialRelay(ctx context.Context, socket, address string) (net.Conn, error) {
 		to, err = take(conn)
 	}
 	if err = errors.Join(err, conn.Close()); err != nil {
-		return nil, fmt.Errorf("fence: %s: %w", address, err)
+		return nil, fmt.Errorf("namespace: %s: %w", address, err)
 	}
 	return to, nil
 }

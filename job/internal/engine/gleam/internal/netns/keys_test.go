@@ -1,6 +1,6 @@
 //go:build linux
 
-package fence
+package netns
 
 import (
 	"bytes"
@@ -144,8 +144,8 @@ func (l *lines) wait(t *testing.T, words string) {
 // With an operator's certificate both ends have to have one of the CA's that
 // holds, and the token.
 func TestCertificate(t *testing.T) {
-	f, proxyAt := ways(t)
-	g := &gated{Fence: f, T: t, proxy: proxyAt}
+	f, socksAt := ways(t)
+	g := &proxied{Namespace: f, T: t, socks: socksAt}
 	made := newToken(t, f.folder)
 	ca, other := newAuthority(t), newAuthority(t)
 	ca.issue(f.folder, time.Hour, bothUsages...)
@@ -154,7 +154,7 @@ func TestCertificate(t *testing.T) {
 	g.open(slog.NewTextHandler(log, nil), answers)
 	welcome := func(k *keys) {
 		t.Helper()
-		conn, err := g.knock(k, g.door)
+		conn, err := g.dialPeer(k, g.door)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,25 +176,25 @@ func TestCertificate(t *testing.T) {
 		says string
 	}{
 		{"another CA", other.holder(token), ""},
-		{"another CA that trusts the gate", trusting, "signed by unknown authority"},
+		{"another CA that trusts the proxy", trusting, "signed by unknown authority"},
 		{"a certificate that has expired", late, "certificate has expired or is not yet valid"},
 		{"a certificate for clients alone", ca.holder(token, x509.ExtKeyUsageClientAuth), "incompatible key usage"},
 		{"the token alone", made, ""},
 		{"another token", ca.holder(make([]byte, 32)), "another token"},
 	} {
-		if conn, err := g.knock(c.keys, g.door); err == nil {
+		if conn, err := g.dialPeer(c.keys, g.door); err == nil {
 			t.Errorf("%s is let in", c.name)
 			_ = conn.Close()
 		}
-		g.counted(map[string]int64{passed: 3, stranger: int64(i + 1)})
+		g.counted(map[string]int64{passed: 3, unauthenticated: int64(i + 1)})
 		log.wait(t, c.says)
 	}
-	if _, err := g.knock(other.holder(token), g.door); err == nil || !strings.Contains(err.Error(), "signed by unknown authority") {
-		t.Errorf("a gate with a certificate of another CA is believed, or not told of: %v", err)
+	if _, err := g.dialPeer(other.holder(token), g.door); err == nil || !strings.Contains(err.Error(), "signed by unknown authority") {
+		t.Errorf("a proxy with a certificate of another CA is believed, or not told of: %v", err)
 	}
 }
 
-// A gate takes a certificate that was renewed, and keeps the old one if the new
+// A proxy takes a certificate that was renewed, and keeps the old one if the new
 // one is not good.
 func TestRenewed(t *testing.T) {
 	folder := t.TempDir()
@@ -202,7 +202,7 @@ func TestRenewed(t *testing.T) {
 	ca := newAuthority(t)
 	ca.issue(folder, time.Hour, bothUsages...)
 	log := new(lines)
-	r, err := newRing(slog.New(slog.NewTextHandler(log, nil)), folder)
+	r, err := newKeyStore(slog.New(slog.NewTextHandler(log, nil)), folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func TestRenewed(t *testing.T) {
 	}
 	later := func() *keys {
 		r.mu.Lock()
-		r.looked = time.Now().Add(-2 * anew)
+		r.looked = time.Now().Add(-2 * reloadInterval)
 		r.mu.Unlock()
 		return r.get()
 	}
@@ -268,7 +268,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%v names no file", err)
 		}
 	}
-	if _, err := newRing(slog.New(slog.DiscardHandler), folder); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a gate opens without keys: %v", err)
+	if _, err := newKeyStore(slog.New(slog.DiscardHandler), folder); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a proxy opens without keys: %v", err)
 	}
 }

@@ -19,16 +19,16 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
-	"github.com/neardup/neardup/job/internal/engine/gleam/internal/fence"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/netns"
 )
 
 // kept is a cluster of three agents as scripts/cluster.sh starts and keeps it.
 type kept struct {
 	*testing.T
-	state   string
-	environ []string // of the scripts, beside this process's
-	fence   *fence.Fence
-	ports   []int // of the servers: master and agents, and each with 10000 added
+	state     string
+	environ   []string // of the scripts, beside this process's
+	namespace *netns.Namespace
+	ports     []int // of the servers: master and agents, and each with 10000 added
 }
 
 func (k *kept) script(args ...string) (string, error) {
@@ -56,7 +56,7 @@ func startKept(t *testing.T) *kept {
 		t.Fatalf("up: %v: %s", err, out)
 	}
 	var err error
-	if k.fence, _, err = fence.Find(k.state); err != nil {
+	if k.namespace, _, err = netns.Find(k.state); err != nil {
 		t.Fatal(err)
 	}
 	for _, port := range []int{45326, 45331, 45332, 45333} {
@@ -83,7 +83,7 @@ func (k *kept) well(limit time.Duration) {
 	k.Fatalf("not all is well after %v: %s\n%s", time.Since(began).Round(time.Second/10), out, k.ended())
 }
 
-// ended is what the keepers say of servers that ended.
+// ended is what the supervisors say of servers that ended.
 func (k *kept) ended() string {
 	out, err := exec.Command("sh", "-c", "grep -h ' ended: ' "+k.state+"/*.log").Output()
 	if err != nil {
@@ -115,18 +115,18 @@ func (k *kept) number(file string) (pid int) {
 	}
 }
 
-// killKeeper kills what keeps a server: it has another soon, and runs on.
-func (k *kept) killKeeper(name string) {
+// killSupervisor kills what keeps a server: it has another soon, and runs on.
+func (k *kept) killSupervisor(name string) {
 	k.Helper()
-	server, keeper := k.pid(name), k.number(name+".keeper")
-	kill(keeper, syscall.SIGKILL)
-	for began := time.Now(); k.number(name+".keeper") == keeper; time.Sleep(10 * time.Millisecond) {
+	server, supervisor := k.pid(name), k.number(name+".supervisor")
+	kill(supervisor, syscall.SIGKILL)
+	for began := time.Now(); k.number(name+".supervisor") == supervisor; time.Sleep(10 * time.Millisecond) {
 		if time.Since(began) > patience/2 {
 			k.Fatalf("nothing keeps the %s", name)
 		}
 	}
 	if now := k.pid(name); now != server {
-		k.Errorf("the %s was process %d when its keeper was killed, now %d", name, server, now)
+		k.Errorf("the %s was process %d when its supervisor was killed, now %d", name, server, now)
 	}
 }
 
@@ -135,7 +135,7 @@ func (k *kept) killKeeper(name string) {
 // it brings them back, and the servers run on.
 func (k *kept) upAgain() {
 	k.Helper()
-	servers := []string{"master", "fence", "outside", "watch", "agent-0", "agent-1", "agent-2"}
+	servers := []string{"master", "netns", "outside", "watch", "agent-0", "agent-1", "agent-2"}
 	pids := func(kind string) (pids []int) {
 		for _, name := range servers {
 			pids = append(pids, k.number(name+kind))
@@ -147,25 +147,25 @@ func (k *kept) upAgain() {
 			k.Fatalf("up: %v: %s", err, out)
 		}
 	}
-	running, keepers := pids(".pid"), pids(".keeper")
+	running, supervisors := pids(".pid"), pids(".supervisor")
 	up()
-	if !slices.Equal(pids(".pid"), running) || !slices.Equal(pids(".keeper"), keepers) {
-		k.Errorf("processes %v, kept by %v, are %v, %v after an up", running, keepers, pids(".pid"), pids(".keeper"))
+	if !slices.Equal(pids(".pid"), running) || !slices.Equal(pids(".supervisor"), supervisors) {
+		k.Errorf("processes %v, kept by %v, are %v, %v after an up", running, supervisors, pids(".pid"), pids(".supervisor"))
 	}
 	for i, name := range servers {
 		if name == "watch" {
 			kill(running[i], syscall.SIGKILL)
 		}
-		kill(keepers[i], syscall.SIGKILL)
+		kill(supervisors[i], syscall.SIGKILL)
 	}
 	time.Sleep(3 * time.Second) // a watch would have seen it
 	if out, err := k.script("status"); err == nil || strings.Count(out, "nothing starts it again") != len(servers) || strings.Count(out, " is missing") != 1 {
-		k.Errorf("status without keepers and watch: %v: %s", err, out)
+		k.Errorf("status without supervisors and watch: %v: %s", err, out)
 	}
 	up()
 	for i, name := range servers {
-		if now := k.pid(name); (now == running[i]) != (name != "watch") || k.number(name+".keeper") == keepers[i] {
-			k.Errorf("the %s was process %d, kept by %d, now %d, kept by %d", name, running[i], keepers[i], now, k.number(name+".keeper"))
+		if now := k.pid(name); (now == running[i]) != (name != "watch") || k.number(name+".supervisor") == supervisors[i] {
+			k.Errorf("the %s was process %d, kept by %d, now %d, kept by %d", name, running[i], supervisors[i], now, k.number(name+".supervisor"))
 		}
 	}
 }
@@ -196,7 +196,7 @@ func (k *kept) resident(name string) (mib int) {
 }
 
 // run runs on the cluster. The command does it: an engine in this process would
-// take all of the process into the fence, and other tests with it.
+// take all of the process into the namespace, and other tests with it.
 func (k *kept) run() {
 	k.Helper()
 	cmd, said := submit(k.T, buildCommand(k.T), "--master", k.state, "--out", filepath.Join(k.TempDir(), "run"), filepath.Join(root, "data", "sample", "pages-01.jsonl"))
@@ -210,7 +210,7 @@ func (k *kept) run() {
 func (k *kept) throw(port int, text []byte) net.Conn {
 	ctx, cancel := context.WithTimeout(k.Context(), patience/12)
 	defer cancel()
-	conn, err := k.fence.Dial(ctx, fmt.Sprintf("127.0.0.1:%d", port))
+	conn, err := k.namespace.Dial(ctx, fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
 		return nil // it just ended
 	}
@@ -218,9 +218,9 @@ func (k *kept) throw(port int, text []byte) net.Conn {
 	return conn
 }
 
-// A user who is not root has a fence too, and what keeps it up comes back: the
-// keeper that enters it later may not do there what the first one did.
-func TestUsersFence(t *testing.T) {
+// A user who is not root has a network namespace too, and what keeps it up comes back: the
+// supervisor that enters it later may not do there what the first one did.
+func TestUsersNamespace(t *testing.T) {
 	onlyRoot(t)
 	skipShort(t)
 	user := []string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}
@@ -239,9 +239,9 @@ func TestUsersFence(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The user has no folder for go: its stand-in has what it would build.
-	script := "#!/bin/sh\ncase $4 in *fence) cp " + dir + "/fence \"$3\" ;; *) cp " + dir + "/gleam \"$3\" ;; esac\n"
+	script := "#!/bin/sh\ncase $4 in *netns) cp " + dir + "/netns \"$3\" ;; *) cp " + dir + "/gleam \"$3\" ;; esac\n"
 	for _, c := range [][]string{
-		{"go", "build", "-o", dir + "/fence", "./fence"}, {"cp", gleam, dir + "/gleam"}, {"cp", filepath.Join(root, "scripts", "cluster.sh"), dir},
+		{"go", "build", "-o", dir + "/netns", "./netns"}, {"cp", gleam, dir + "/gleam"}, {"cp", filepath.Join(root, "scripts", "cluster.sh"), dir},
 		{"sh", "-c", "printf %s '" + script + "' >" + dir + "/go"}, {"chmod", "-R", "755", dir}, {"chown", "-R", "65534:65534", dir},
 	} {
 		if out, err := exec.Command(c[0], c[1:]...).CombinedOutput(); err != nil {
@@ -263,11 +263,11 @@ func TestUsersFence(t *testing.T) {
 	if out := call("up", "--agents", "1", "--slots", "4"); !strings.Contains(out, "knows 1 of 1 agent") {
 		t.Fatalf("up: %s", out)
 	}
-	k.killKeeper("fence")
+	k.killSupervisor("netns")
 	for range 2 {
-		old := k.pid("fence")
+		old := k.pid("netns")
 		kill(old, syscall.SIGKILL)
-		for began := time.Now(); k.pid("fence") == old || !strings.Contains(call("status"), "fence runs"); time.Sleep(time.Second) {
+		for began := time.Now(); k.pid("netns") == old || !strings.Contains(call("status"), "netns runs"); time.Sleep(time.Second) {
 			if time.Since(began) > patience/4 {
 				t.Fatalf("the relay does not come back: %s", k.ended())
 			}
@@ -279,9 +279,9 @@ func TestUsersFence(t *testing.T) {
 }
 
 // Nobody but its user reaches a cluster's servers.
-func TestFence(t *testing.T) {
+func TestNamespace(t *testing.T) {
 	k := startKept(t)
-	listening := make(map[string]bool) // inodes of sockets outside the fence
+	listening := make(map[string]bool) // inodes of sockets outside the namespace
 	for _, table := range []string{"tcp", "tcp6", "udp", "udp6"} {
 		text, err := os.ReadFile("/proc/net/" + table)
 		if err != nil {
@@ -307,11 +307,11 @@ func TestFence(t *testing.T) {
 		t.Errorf("only %d processes", seen)
 	}
 	if os.Geteuid() == 0 {
-		keeper, err := os.ReadFile(filepath.Join(k.state, "fence.keeper"))
+		supervisor, err := os.ReadFile(filepath.Join(k.state, "netns.supervisor"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		pid, _, _ := strings.Cut(string(keeper), " ")
+		pid, _, _ := strings.Cut(string(supervisor), " ")
 		for _, line := range []string{
 			"nsenter --net=/proc/" + pid + "/ns/net true",
 			"ls " + k.state,
@@ -346,16 +346,16 @@ func TestKept(t *testing.T) {
 		{"six bytes", func() { k.throw(45331, []byte{2, 0, 0, 0, 0xff, 0xff}) }},
 		{"a negative length", func() { k.throw(45332, []byte{0xff, 0xff, 0xff, 0xff, 1, 2}) }},
 		{"an agent is killed", func() { kill(k.pid("agent-2"), syscall.SIGKILL) }},
-		{"the fence's relay is killed", func() { kill(k.pid("fence"), syscall.SIGKILL) }},
-		{"what keeps an agent is killed", func() { k.killKeeper("agent-1") }},
-		{"what keeps the master is killed", func() { k.killKeeper("master") }},
-		{"what keeps the fence is killed", func() { k.killKeeper("fence") }},
-		{"what keeps the way out is killed", func() { k.killKeeper("outside") }},
-		{"what keeps the watch over keepers is killed", func() { k.killKeeper("watch") }},
+		{"the namespace's relay is killed", func() { kill(k.pid("netns"), syscall.SIGKILL) }},
+		{"what keeps an agent is killed", func() { k.killSupervisor("agent-1") }},
+		{"what keeps the master is killed", func() { k.killSupervisor("master") }},
+		{"what keeps the namespace is killed", func() { k.killSupervisor("netns") }},
+		{"what keeps the way out is killed", func() { k.killSupervisor("outside") }},
+		{"what keeps the watch over supervisors is killed", func() { k.killSupervisor("watch") }},
 		{"the watch is killed", func() { kill(k.pid("watch"), syscall.SIGKILL) }},
-		{"the fence's relay and its keeper are killed", func() {
-			kill(k.number("fence.keeper"), syscall.SIGKILL)
-			kill(k.pid("fence"), syscall.SIGKILL)
+		{"the namespace's relay and its supervisor are killed", func() {
+			kill(k.number("netns.supervisor"), syscall.SIGKILL)
+			kill(k.pid("netns"), syscall.SIGKILL)
 		}},
 	} {
 		t.Log(c.name)
@@ -404,7 +404,7 @@ func TestKept(t *testing.T) {
 		t.Error("hardly any frame arrived: the test shows nothing")
 	}
 	k.well(time.Minute)
-	for _, name := range []string{"master", "agent-0", "agent-1", "agent-2", "fence"} {
+	for _, name := range []string{"master", "agent-0", "agent-1", "agent-2", "netns"} {
 		mib := k.resident(name)
 		t.Logf("%s: %d MiB", name, mib)
 		if mib > 200 {
@@ -416,7 +416,7 @@ func TestKept(t *testing.T) {
 		time.Sleep(time.Second)
 		k.well(30 * time.Second)
 	})
-	k.alarm(" times within an hour, at last the keeper of agent-2: ", func() { k.killKeeper("agent-2") })
+	k.alarm(" times within an hour, at last the supervisor of agent-2: ", func() { k.killSupervisor("agent-2") })
 	for began := time.Now(); ; time.Sleep(time.Second / 10) {
 		info, err := os.Stat(log)
 		if err == nil && info.Size() < 1<<20 && !attempt.Gone(log+".1") {

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Command fence serves the ways into, out of and between the network namespaces of
+// Command netns serves the ways into, out of and between the network namespaces of
 // a cluster, for scripts/cluster.sh: see the package of that name.
 package main
 
@@ -14,27 +14,27 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/neardup/neardup/job/internal/engine/gleam/internal/fence"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/netns"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	err := errors.New("usage: fence inside FOLDER PROXY PORTS [HOST:PORT] | fence outside FOLDER [HOST:PORT] | fence check FOLDER")
+	err := errors.New("usage: netns inside FOLDER PROXY PORTS [HOST:PORT] | netns outside FOLDER [HOST:PORT] | netns check FOLDER")
 	switch args := append(os.Args[1:], ""); { // without HOST:PORT of a server no other host has a way to it
 	case len(args) > 4 && args[0] == "inside":
-		err = fence.Inside(ctx, log, args[1], args[2], args[3], args[4])
+		err = netns.Inside(ctx, log, args[1], args[2], args[3], args[4])
 	case len(args) > 2 && args[0] == "outside":
-		err = fence.Outside(ctx, log, args[1], args[2])
-	case len(args) == 3 && args[0] == "check": // says until when the gate's certificate holds, if it has one
+		err = netns.Outside(ctx, log, args[1], args[2])
+	case len(args) == 3 && args[0] == "check": // says until when the proxy's certificate holds, if it has one
 		var until time.Time
-		if until, err = fence.Check(args[1]); err == nil && !until.IsZero() {
+		if until, err = netns.Check(args[1]); err == nil && !until.IsZero() {
 			fmt.Println(until.Format(time.RFC3339))
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		fmt.Fprintln(os.Stderr, "fence:", err)
+		fmt.Fprintln(os.Stderr, "netns:", err)
 		os.Exit(1) //nolint:gocritic // nothing is left to stop
 	}
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package fence
+package netns
 
 import (
 	"context"
@@ -193,7 +193,7 @@ func (k *keys) proven(conn *tls.Conn, end, said string) error {
 	return err
 }
 
-// ask asks the gate at the other end for a door.
+// ask asks the proxy at the other end for a door.
 func (k *keys) ask(ctx context.Context, conn *tls.Conn, door string) error {
 	if err := conn.HandshakeContext(ctx); err != nil {
 		return err
@@ -212,7 +212,7 @@ func (k *keys) ask(ctx context.Context, conn *tls.Conn, door string) error {
 	return k.proven(conn, opening, said)
 }
 
-// asked returns the door that a host of the cluster asks a gate for.
+// asked returns the door that a host of the cluster asks a proxy for.
 func (k *keys) asked(conn *tls.Conn) (door string, err error) {
 	if err := conn.Handshake(); err != nil {
 		return "", err
@@ -234,11 +234,11 @@ func (k *keys) open(conn *tls.Conn) error {
 	return err
 }
 
-// anew is how long keys count without a look whether they were renewed.
-const anew = 10 * time.Second
+// reloadInterval is how long keys are used before the store looks whether they were renewed.
+const reloadInterval = 10 * time.Second
 
-// ring has the keys of a state folder, and takes a certificate that was renewed.
-type ring struct {
+// keyStore has the keys of a state folder, and takes a certificate that was renewed.
+type keyStore struct {
 	folder string
 	log    *slog.Logger
 
@@ -247,20 +247,20 @@ type ring struct {
 	looked time.Time
 }
 
-func newRing(log *slog.Logger, folder string) (*ring, error) {
+func newKeyStore(log *slog.Logger, folder string) (*keyStore, error) {
 	k, err := readKeys(folder)
-	return &ring{folder: folder, log: log, keys: k, looked: time.Now()}, err
+	return &keyStore{folder: folder, log: log, keys: k, looked: time.Now()}, err
 }
 
 // get returns the keys. Those that cannot be read are told of, and the ones
 // before them stay.
-func (r *ring) get() *keys {
+func (r *keyStore) get() *keys {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if time.Since(r.looked) > anew {
+	if time.Since(r.looked) > reloadInterval {
 		r.looked = time.Now()
 		if k, err := readKeys(r.folder); err != nil {
-			r.log.Error("keys are not taken anew", "error", err)
+			r.log.Error("keys are not reloaded", "error", err)
 		} else {
 			r.keys = k
 		}
@@ -268,7 +268,7 @@ func (r *ring) get() *keys {
 	return r.keys
 }
 
-// Check reads the token and the certificate that the folder names, as a gate
+// Check reads the token and the certificate that the folder names, as a proxy
 // does, and returns until when the certificate holds: the zero time if there is
 // none, and the keys are made of the token.
 func Check(folder string) (until time.Time, err error) {

@@ -1,6 +1,6 @@
 //go:build linux
 
-package fence
+package netns
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"unicode"
 )
 
-// turnsAt is where the turns of a cluster are kept, beside its master.
-func turnsAt(master string) (string, error) {
+// queueAddress is where the queue of a cluster is kept, beside its master.
+func queueAddress(master string) (string, error) {
 	at, err := netip.ParseAddrPort(master)
 	if err != nil || at.Port() == 1<<16-1 {
 		return "", fmt.Errorf("master %q: write an IP address and a port", master)
@@ -25,10 +25,10 @@ func turnsAt(master string) (string, error) {
 	return netip.AddrPortFrom(at.Addr(), at.Port()+1).String(), nil
 }
 
-// turns is the order in which a cluster's runs take slots: one after the other,
+// queue is the order in which a cluster's runs take slots: one after the other,
 // on whichever host. A run has its place for as long as its connection lives and
 // its host says so.
-type turns struct {
+type queue struct {
 	mu       sync.Mutex
 	waiting  []*run // in the order in which they came; the first has the turn
 	standing []*run // they have taken their slots
@@ -40,7 +40,7 @@ type run struct {
 	since time.Time // it has had the turn; zero: it waits
 }
 
-// What passes between turns and a run, beside the run's name at the start: a line
+// What passes between the queue and a run, beside the run's name at the start: a line
 // each. After the words yours and wait comes what holder says.
 const (
 	yours    = "yours"
@@ -53,17 +53,17 @@ const (
 	maxRun = 200             // bytes of its name
 )
 
-// serveTurns serves them at an address until ctx ends.
-func serveTurns(ctx context.Context, address string) error {
+// serveQueue serves them at an address until ctx ends.
+func serveQueue(ctx context.Context, address string) error {
 	l, err := net.Listen("tcp", address)
 	if err == nil {
-		go serve(ctx, l, new(turns).admit)
+		go serve(ctx, l, new(queue).admit)
 	}
 	return err
 }
 
 // admit handles a run's connection.
-func (q *turns) admit(conn net.Conn) error {
+func (q *queue) admit(conn net.Conn) error {
 	name, err := readLine(conn)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (q *turns) admit(conn net.Conn) error {
 }
 
 // change changes who has a place, and gives the turn to who is the first then.
-func (q *turns) change(by func()) {
+func (q *queue) change(by func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if by(); len(q.waiting) > 0 && q.waiting[0].since.IsZero() {
@@ -102,7 +102,7 @@ func (q *turns) change(by func()) {
 }
 
 // leave has a run give up its place, and reports whether it had one.
-func (q *turns) leave(r *run) bool {
+func (q *queue) leave(r *run) bool {
 	n := len(q.waiting) + len(q.standing)
 	other := func(s *run) bool { return s == r }
 	q.waiting, q.standing = slices.DeleteFunc(q.waiting, other), slices.DeleteFunc(q.standing, other)
@@ -110,7 +110,7 @@ func (q *turns) leave(r *run) bool {
 }
 
 // tell tells a run how it stands, each time that this changes, until it has ended.
-func (q *turns) tell(conn net.Conn, r *run, ended <-chan struct{}) {
+func (q *queue) tell(conn net.Conn, r *run, ended <-chan struct{}) {
 	for last := ""; ; {
 		if line := q.line(r); line != last {
 			last = line
@@ -132,7 +132,7 @@ func (q *turns) tell(conn net.Conn, r *run, ended <-chan struct{}) {
 }
 
 // line is how a run stands: whether it has the turn, and who has what it wants.
-func (q *turns) line(r *run) string {
+func (q *queue) line(r *run) string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) > 0 && q.waiting[0] != r && !slices.Contains(q.standing, r) {
@@ -175,10 +175,10 @@ type Place struct {
 	err  error
 }
 
-// Queue takes a place for the run of that name with the master's turns. It is
+// Queue takes a place for the run of that name in the queue beside the master. It is
 // given up by Close, and by the end of this process.
-func (f *Fence) Queue(ctx context.Context, master, name string) (*Place, error) {
-	at, err := turnsAt(master)
+func (f *Namespace) Queue(ctx context.Context, master, name string) (*Place, error) {
+	at, err := queueAddress(master)
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +236,7 @@ func (p *Place) live(here context.Context) {
 }
 
 // Try reports whether the place's run has the turn, and names who has what it
-// wants: the turn, or slots. With an error there are no turns any more.
+// wants: the turn, or slots. With an error there is no queue any more.
 func (p *Place) Try() (mine bool, holder string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -24,14 +24,14 @@ import (
 )
 
 func locked(t *turn) bool {
-	l, ok := t.order.(*lock)
+	l, ok := t.queue.(*lock)
 	return ok && l.Locked()
 }
 
 // One flow has the turn at a cluster until its workers have reported or it ends;
 // of another cluster another has it; after some patience it is not waited for.
 func TestTurn(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "turns")
+	dir := filepath.Join(t.TempDir(), "queue")
 	path := filepath.Join(dir, "one.lock")
 	take := func(ctx context.Context, path string, patience time.Duration) (*turn, error) {
 		return takeTurn(ctx, slog.New(slog.DiscardHandler), newLock(path, "a run"), 2, patience)
@@ -93,7 +93,7 @@ func TestTurnFiles(t *testing.T) {
 		t.Errorf("%v, %v: %s", first, err, &said)
 	}
 	first.end()
-	second, err := takeTurn(t.Context(), log, newLock(filepath.Join(left, "turns", "x.lock"), "a run"), 1, time.Hour)
+	second, err := takeTurn(t.Context(), log, newLock(filepath.Join(left, "queue", "x.lock"), "a run"), 1, time.Hour)
 	if err != nil || locked(second) || said.Len() == 0 {
 		t.Errorf("%v, %v: %s", second, err, &said)
 	}
@@ -101,24 +101,24 @@ func TestTurnFiles(t *testing.T) {
 	second.end()
 }
 
-// orders is an order in which a run has its turn at a time.
-type orders struct {
+// testQueue is a queue in which a run has its turn at a time.
+type testQueue struct {
 	at     time.Time
 	holder string
 	stands int
 }
 
-func (o *orders) Try() (bool, string, error) { return !time.Now().Before(o.at), o.holder, nil }
-func (o *orders) Stand()                     { o.stands++ }
-func (o *orders) Close() error               { return nil }
+func (o *testQueue) Try() (bool, string, error) { return !time.Now().Before(o.at), o.holder, nil }
+func (o *testQueue) Stand()                     { o.stands++ }
+func (o *testQueue) Close() error               { return nil }
 
-// Who waits longer than a moment is told for whom, once; without an order a run
+// Who waits longer than a moment is told for whom, once; without a queue a run
 // goes on, and it is told.
 func TestTurnWords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said bytes.Buffer
 		log := slog.New(slog.NewTextHandler(&said, nil))
-		o := &orders{at: time.Now().Add(time.Minute), holder: "the run of a since b"}
+		o := &testQueue{at: time.Now().Add(time.Minute), holder: "the run of a since b"}
 		got, err := takeTurn(t.Context(), log, o, 2, time.Hour)
 		if err != nil || strings.Count(said.String(), `"waiting for the run of a since b"`) != 1 {
 			t.Errorf("%v: %s", err, &said)
@@ -181,7 +181,7 @@ func TestRoomIsTaken(t *testing.T) {
 		{6, "", "needs 4 slots at once, 6 of 8 are taken: wait for the other run, or restart"},
 	} {
 		taken.Store(c.taken)
-		r := &Run{Execution: config.Execution{Master: server.Listener.Addr().String(), Stall: time.Millisecond}, Roster: new(Roster), turn: &turn{order: &orders{holder: c.holder}}}
+		r := &Run{Execution: config.Execution{Master: server.Listener.Addr().String(), Stall: time.Millisecond}, Roster: new(Roster), turn: &turn{queue: &testQueue{holder: c.holder}}}
 		if err := r.room(t.Context(), 4); !errors.Is(err, cluster.ErrNotReady) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %s", err, c.want)
 		}

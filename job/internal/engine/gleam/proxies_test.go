@@ -24,13 +24,13 @@ import (
 
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
-	"github.com/neardup/neardup/job/internal/engine/gleam/internal/fence"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/netns"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
-// gatedHosts are three hosts of a cluster as scripts/cluster.sh starts it: each has
-// a fence and a gate, the first one also the master.
-type gatedHosts struct {
+// proxiedHosts are three hosts of a cluster as scripts/cluster.sh starts it: each has
+// a network namespace and a proxy, the first one also the master.
+type proxiedHosts struct {
 	*testing.T
 	*hosts
 	kept   // the master's side
@@ -39,17 +39,17 @@ type gatedHosts struct {
 	local  string // the run directory of a run on this machine
 }
 
-// gatePorts are those of the gates, of the hosts in order.
-var gatePorts = [][]int{{45326, 45331}, {45331}, {45331}}
+// proxyPorts are those of the proxies, of the hosts in order.
+var proxyPorts = [][]int{{45326, 45331}, {45331}, {45331}}
 
-// startGated starts them. In the place of ssh is a program that enters the host's
+// startProxied starts them. In the place of ssh is a program that enters the host's
 // network, and a home folder of its own.
-func startGated(t *testing.T) *gatedHosts {
+func startProxied(t *testing.T) *proxiedHosts {
 	onlyRoot(t)
 	if testing.Short() {
 		t.Skip("it builds the command, and makes networks")
 	}
-	g := &gatedHosts{T: t, hosts: connectHosts(t, 3), dir: t.TempDir(), binary: buildCommand(t)}
+	g := &proxiedHosts{T: t, hosts: connectHosts(t, 3), dir: t.TempDir(), binary: buildCommand(t)}
 	g.kept = kept{T: t, state: filepath.Join(g.dir, "state")}
 	g.local = filepath.Join(g.dir, "local")
 	if out, err := exec.Command(g.binary, "run", g.sample(), "--out", g.local, "--pairs").CombinedOutput(); err != nil {
@@ -94,14 +94,14 @@ func startGated(t *testing.T) *gatedHosts {
 		t.Fatalf("up: %v: %s", err, out)
 	}
 	var err error
-	if g.fence, _, err = fence.Find(g.state); err != nil {
+	if g.namespace, _, err = netns.Find(g.state); err != nil {
 		t.Fatal(err)
 	}
 	return g
 }
 
 // up starts what does not run.
-func (g *gatedHosts) up(options ...string) (string, error) {
+func (g *proxiedHosts) up(options ...string) (string, error) {
 	args := []string{filepath.Join(root, "scripts", "cluster.sh"), "up", "--state", g.state}
 	cmd := exec.Command(g.on(0), append(args, options...)...)
 	cmd.Env = append(os.Environ(), g.environ...)
@@ -110,9 +110,9 @@ func (g *gatedHosts) up(options ...string) (string, error) {
 }
 
 // down is a file; while it is there the host cannot be reached over ssh.
-func (g *gatedHosts) down(address string) string { return filepath.Join(g.dir, "down-"+address) }
+func (g *proxiedHosts) down(address string) string { return filepath.Join(g.dir, "down-"+address) }
 
-func (g *gatedHosts) sample() string {
+func (g *proxiedHosts) sample() string {
 	path, err := filepath.Abs(filepath.Join(root, "data", "sample"))
 	if err != nil {
 		g.Fatal(err)
@@ -121,29 +121,29 @@ func (g *gatedHosts) sample() string {
 }
 
 // on is a program that starts others on host i.
-func (g *gatedHosts) on(i int) string { return filepath.Join(g.dir, "bin", fmt.Sprintf("on-%d", i)) }
+func (g *proxiedHosts) on(i int) string { return filepath.Join(g.dir, "bin", fmt.Sprintf("on-%d", i)) }
 
 // host is what host i has of the cluster beside the master.
-func (g *gatedHosts) host(i int) kept {
+func (g *proxiedHosts) host(i int) kept {
 	return kept{T: g.T, state: filepath.Join(g.dir, fmt.Sprintf("home-%d", i), ".local", "state", "neardup", "agent")}
 }
 
-// gateOf is the side of host i whose gate has the port.
-func (g *gatedHosts) gateOf(i, port int) kept {
-	if port == gatePorts[0][0] {
+// proxyOf is the side of host i whose proxy has the port.
+func (g *proxiedHosts) proxyOf(i, port int) kept {
+	if port == proxyPorts[0][0] {
 		return g.kept
 	}
 	return g.host(i)
 }
 
 // start starts a run on the cluster.
-func (g *gatedHosts) start(run string) (*exec.Cmd, *bytes.Buffer) {
+func (g *proxiedHosts) start(run string) (*exec.Cmd, *bytes.Buffer) {
 	said := new(bytes.Buffer)
 	return g.submit(0, run, said), said
 }
 
 // submit starts a run from host i.
-func (g *gatedHosts) submit(i int, run string, said io.Writer) *exec.Cmd {
+func (g *proxiedHosts) submit(i int, run string, said io.Writer) *exec.Cmd {
 	state := g.state
 	if i > 0 {
 		state = g.host(i).state
@@ -158,7 +158,7 @@ func (g *gatedHosts) submit(i int, run string, said io.Writer) *exec.Cmd {
 }
 
 // equal compares a run with the local one, byte by byte.
-func (g *gatedHosts) equal(run string) {
+func (g *proxiedHosts) equal(run string) {
 	g.Helper()
 	for _, folder := range rundir.Outputs {
 		if attempt.Gone(filepath.Join(g.local, folder)) && attempt.Gone(filepath.Join(run, folder)) {
@@ -171,8 +171,8 @@ func (g *gatedHosts) equal(run string) {
 }
 
 // listening are the ports of host i at which something listens, outside the
-// fences.
-func (g *gatedHosts) listening(i int) (ports []int) {
+// namespaces.
+func (g *proxiedHosts) listening(i int) (ports []int) {
 	g.Helper()
 	for _, table := range []string{"tcp", "tcp6", "udp", "udp6"} {
 		text, err := exec.Command(g.on(i), "cat", "/proc/net/"+table).Output()
@@ -192,15 +192,15 @@ func (g *gatedHosts) listening(i int) (ports []int) {
 	return ports
 }
 
-// refused is what a gate says it did not let in.
+// refused is what a proxy says it did not let in.
 func (k *kept) refused() (n int) {
 	k.Helper()
-	text, err := os.ReadFile(filepath.Join(k.state, "gate.prom"))
+	text, err := os.ReadFile(filepath.Join(k.state, "proxy.prom"))
 	if err != nil {
 		k.Error(err)
 	}
 	for line := range strings.Lines(string(text)) {
-		if f := strings.Fields(line); strings.HasPrefix(line, "neardup_gate_refused") {
+		if f := strings.Fields(line); strings.HasPrefix(line, "neardup_proxy_refused") {
 			one, err := strconv.Atoi(f[1])
 			if err != nil {
 				k.Error(err)
@@ -212,32 +212,32 @@ func (k *kept) refused() (n int) {
 }
 
 // pids are the cluster's servers on all hosts.
-func (g *gatedHosts) pids() (all []int) {
-	all = append(all, g.pid("master"), g.pid("fence"), g.pid("outside"))
+func (g *proxiedHosts) pids() (all []int) {
+	all = append(all, g.pid("master"), g.pid("netns"), g.pid("outside"))
 	for i := range g.n {
 		h := g.host(i)
-		all = append(all, h.pid("agent-0"), h.pid("fence"), h.pid("outside"))
+		all = append(all, h.pid("agent-0"), h.pid("netns"), h.pid("outside"))
 	}
 	return all
 }
 
-// attack throws at each gate what n others would, from the network, and wants
+// attack throws at each proxy what n others would, from the network, and wants
 // each counted, and nothing dead or grown.
-func (g *gatedHosts) attack(n int) {
+func (g *proxiedHosts) attack(n int) {
 	g.Helper()
 	before := g.pids()
-	for i, ports := range gatePorts {
+	for i, ports := range proxyPorts {
 		for _, port := range ports {
-			gate := g.gateOf(i, port)
+			proxy := g.proxyOf(i, port)
 			address := fmt.Sprintf("%s:%d", g.address(i), port)
-			old, thrown := gate.refused(), g.throwAll(address, n)
-			for began := time.Now(); gate.refused() < old+thrown && time.Since(began) < patience/4; time.Sleep(50 * time.Millisecond) {
+			old, thrown := proxy.refused(), g.throwAll(address, n)
+			for began := time.Now(); proxy.refused() < old+thrown && time.Since(began) < patience/4; time.Sleep(50 * time.Millisecond) {
 			}
-			if got := gate.refused() - old; got != thrown {
+			if got := proxy.refused() - old; got != thrown {
 				g.Errorf("%s: %d were refused, of %d", address, got, thrown)
 			}
-			if mib := gate.resident("outside"); mib > 100 {
-				g.Errorf("the gate %s has grown to %d MiB", address, mib)
+			if mib := proxy.resident("outside"); mib > 100 {
+				g.Errorf("the proxy %s has grown to %d MiB", address, mib)
 			}
 		}
 	}
@@ -248,7 +248,7 @@ func (g *gatedHosts) attack(n int) {
 
 // throwAll throws what ends gleam's servers, and n random frames, and tries to
 // get in with another key and with none. It returns how many that were.
-func (g *gatedHosts) throwAll(address string, n int) (thrown int) {
+func (g *proxiedHosts) throwAll(address string, n int) (thrown int) {
 	g.Helper()
 	texts := [][]byte{{2, 0, 0, 0, 0xff, 0xff}, {0xff, 0xff, 0xff, 0xff, 1, 2}, []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), {}}
 	for i := range n {
@@ -294,12 +294,12 @@ func (g *gatedHosts) throwAll(address string, n int) (thrown int) {
 	return len(texts) + 2
 }
 
-// Of each host only the gates can be reached, and they let in nobody but the
+// Of each host only the proxies can be reached, and they let in nobody but the
 // cluster's hosts; a run on them has the bytes of a local one.
-func TestGates(t *testing.T) {
+func TestProxies(t *testing.T) {
 	t.Parallel()
-	g := startGated(t)
-	for i, want := range gatePorts {
+	g := startProxied(t)
+	for i, want := range proxyPorts {
 		if got := g.listening(i); !slices.Equal(got, want) {
 			t.Errorf("host %d listens at ports %v, want %v", i, got, want)
 		}
@@ -325,15 +325,15 @@ func TestGates(t *testing.T) {
 		t.Fatalf("%v: %s", err, said)
 	}
 	g.equal(run)
-	t.Run("turns", g.turns)
-	hit.killKeeper("agent-0")
+	t.Run("queue", g.queue)
+	hit.killSupervisor("agent-0")
 	t.Run("certificate", g.certified)
 }
 
-// turns has runs of two hosts, each with a lock folder of its own, wait for a third
+// queue has runs of two hosts, each with a lock folder of its own, wait for a third
 // one: they say for whom, and have their turns when it is gone.
-func (g *gatedHosts) turns(t *testing.T) {
-	first, err := g.fence.Queue(t.Context(), fmt.Sprintf("%s:%d", g.address(0), gatePorts[0][0]), "somebody on host9")
+func (g *proxiedHosts) queue(t *testing.T) {
+	first, err := g.namespace.Queue(t.Context(), fmt.Sprintf("%s:%d", g.address(0), proxyPorts[0][0]), "somebody on host9")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -374,9 +374,9 @@ func (g *gatedHosts) turns(t *testing.T) {
 	}
 }
 
-// certified gives the gates of the running cluster an operator's certificate, and
+// certified gives the proxies of the running cluster an operator's certificate, and
 // one of them, then, that of another CA.
-func (g *gatedHosts) certified(t *testing.T) {
+func (g *proxiedHosts) certified(t *testing.T) {
 	issue := func(name string) (options []string) {
 		dir := filepath.Join(g.dir, name)
 		if err := os.Mkdir(dir, 0o700); err != nil {
@@ -389,7 +389,7 @@ func (g *gatedHosts) certified(t *testing.T) {
 	}
 	given, other := issue("operator"), issue("another")
 	again := append([]string{"--hosts", filepath.Join(g.dir, "hosts.txt"), "--address", g.address(0), "--slots", "4"}, given...)
-	if out, err := g.up(again...); err != nil || !strings.Contains(out, "the gate's certificate here holds until") {
+	if out, err := g.up(again...); err != nil || !strings.Contains(out, "the proxy's certificate here holds until") {
 		t.Fatalf("up with a certificate: %v: %s", err, out)
 	}
 	// agents waits until so many agents answer; renewed files count within 10 s.
@@ -417,30 +417,30 @@ func (g *gatedHosts) certified(t *testing.T) {
 	for began := time.Now(); h.refused() == old && time.Since(began) < patience/4; time.Sleep(50 * time.Millisecond) {
 	}
 	if h.refused() == old {
-		t.Error("its gate counted nothing")
+		t.Error("its proxy counted nothing")
 	}
 	if err := os.Remove(given[1]); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := g.up(again...); err == nil || !strings.Contains(out, given[1]+": no such file") || !strings.Contains(out, "its gate would not open") {
+	if out, err := g.up(again...); err == nil || !strings.Contains(out, given[1]+": no such file") || !strings.Contains(out, "its proxy would not open") {
 		t.Errorf("up without the certificate's file: %v: %s", err, out)
 	}
 }
 
 // nobody is another user of a host of the cluster: he gets as little as the
 // network does.
-func (g *gatedHosts) nobody(t *testing.T) {
+func (g *proxiedHosts) nobody(t *testing.T) {
 	h := g.host(1)
-	keeper, err := os.ReadFile(filepath.Join(h.state, "fence.keeper"))
+	supervisor, err := os.ReadFile(filepath.Join(h.state, "netns.supervisor"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	pid, _, _ := strings.Cut(string(keeper), " ")
+	pid, _, _ := strings.Cut(string(supervisor), " ")
 	agent, old := h.pid("agent-0"), h.refused()
 	greets := func(address string, port int) string { // nine bytes are gleam's greeting
 		return fmt.Sprintf("exec 3<>/dev/tcp/%s/%d; printf '\\2\\0\\0\\0\\377\\377' >&3; [[ $(timeout 3 head -c 9 <&3 | wc -c) == 9 ]]", address, port)
 	}
-	port := gatePorts[1][0]
+	port := proxyPorts[1][0]
 	for _, what := range []string{
 		"nsenter --net=/proc/" + pid + "/ns/net true", "ls " + h.state, "cat " + filepath.Join(h.state, "token"), "kill " + pid,
 		greets(g.address(1), port), greets(g.address(1), port+10_000), greets("127.0.0.1", port), greets(g.address(0), port),
@@ -460,7 +460,7 @@ func (g *gatedHosts) nobody(t *testing.T) {
 // has it again when it is back; without two of three nothing is started.
 func TestHostDown(t *testing.T) {
 	needRoot(t)
-	g := startGated(t)
+	g := startProxied(t)
 	if out, err := g.script("down"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -506,20 +506,20 @@ func TestHostDown(t *testing.T) {
 	}
 }
 
-// While runs are under way, gates and relays are killed, hosts cut off, and the
-// gates thrown at.
-func TestGatesFaults(t *testing.T) {
+// While runs are under way, proxies and relays are killed, hosts cut off, and the
+// proxies thrown at.
+func TestProxyFaults(t *testing.T) {
 	needRoot(t)
-	g := startGated(t)
+	g := startProxied(t)
 	for _, f := range []struct {
 		name   string
 		stage  string
 		strike func()
 		after  func()
 	}{
-		{"a gate is killed", stagePartial, func() { h := g.host(1); kill(h.pid("outside"), syscall.SIGKILL) }, nil},
-		{"a relay is killed", engine.Fingerprint.Name, func() { h := g.host(2); kill(h.pid("fence"), syscall.SIGKILL) }, nil},
-		{"the master's gate is killed", stageSegment, func() { kill(g.pid("outside"), syscall.SIGKILL) }, nil},
+		{"a proxy is killed", stagePartial, func() { h := g.host(1); kill(h.pid("outside"), syscall.SIGKILL) }, nil},
+		{"a relay is killed", engine.Fingerprint.Name, func() { h := g.host(2); kill(h.pid("netns"), syscall.SIGKILL) }, nil},
+		{"the master's proxy is killed", stageSegment, func() { kill(g.pid("outside"), syscall.SIGKILL) }, nil},
 		{"others attack", stageSegment, func() { g.attack(1000) }, nil},
 		{"cut off and back", stagePartial, func() {
 			g.cut(1, "down")

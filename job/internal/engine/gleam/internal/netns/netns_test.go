@@ -1,6 +1,6 @@
 //go:build linux
 
-package fence
+package netns
 
 import (
 	"context"
@@ -19,16 +19,16 @@ import (
 )
 
 // ways serves both ways at a new folder, without a namespace.
-func ways(t *testing.T) (f *Fence, proxyAt string) {
+func ways(t *testing.T) (f *Namespace, socksAt string) {
 	t.Helper()
-	folder, err := os.MkdirTemp("", "fence") // the path of a socket is a short one
+	folder, err := os.MkdirTemp("", "netns") // the path of a socket is a short one
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(func() {
 		cancel()
-		for began := time.Now(); os.RemoveAll(folder) != nil; time.Sleep(time.Millisecond) { // a gate may write into it
+		for began := time.Now(); os.RemoveAll(folder) != nil; time.Sleep(time.Millisecond) { // a proxy may write into it
 			if time.Since(began) > patience {
 				t.Error("it cannot be removed")
 				break
@@ -62,7 +62,7 @@ func ways(t *testing.T) (f *Fence, proxyAt string) {
 			}
 		}
 	}
-	return &Fence{folder: folder}, l.Addr().String()
+	return &Namespace{folder: folder}, l.Addr().String()
 }
 
 // echo is a server that sends back, once no more comes, what came.
@@ -118,14 +118,14 @@ func TestMain(m *testing.M) {
 }
 
 func TestWays(t *testing.T) {
-	f, proxyAt := ways(t)
+	f, socksAt := ways(t)
 	server := echo(t)
 	conn, err := f.Dial(t.Context(), server)
 	if err != nil {
 		t.Fatal(err)
 	}
 	asks(t, conn)
-	d, err := proxy.SOCKS5("tcp", proxyAt, nil, nil)
+	d, err := proxy.SOCKS5("tcp", socksAt, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,14 +145,14 @@ func TestWays(t *testing.T) {
 		}
 	}
 	if _, err := d.Dial("tcp", "192.0.2.1:80"); err == nil {
-		t.Error("the proxy connects where the relay does not")
+		t.Error("the SOCKS proxy connects where the relay does not")
 	}
 }
 
-// Whatever is sent to relay, proxy and gate, they still serve, and nothing is
+// Whatever is sent to relay, SOCKS proxy and TLS proxy, they still serve, and nothing is
 // kept.
 func TestRandomBytes(t *testing.T) {
-	f := newGated(t, answers)
+	f := newProxied(t, answers)
 	server := echo(t)
 	before := files(t)
 	n := 10_000
@@ -163,7 +163,7 @@ func TestRandomBytes(t *testing.T) {
 		network, address := "unix", filepath.Join(f.folder, inSocket)
 		switch i % 3 {
 		case 1:
-			network, address = "tcp", f.proxy
+			network, address = "tcp", f.socks
 		case 2:
 			network, address = "tcp", f.own
 		}
@@ -186,7 +186,7 @@ func TestRandomBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	asks(t, conn)
-	if conn, err = f.knock(f.keys, f.door); err != nil {
+	if conn, err = f.dialPeer(f.keys, f.door); err != nil {
 		t.Fatal(err)
 	}
 	asks(t, conn)
@@ -225,14 +225,14 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Clusters without a fence do not share their turns, nor do users.
-func TestTurnsFile(t *testing.T) {
+// Clusters without a network namespace do not share their turns, nor do users.
+func TestLockPath(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", "/home/one")
 	for master, want := range map[string]string{
-		"10.0.0.5:45326": "/home/one/neardup/turns/10.0.0.5:45326.lock",
-		"../a:1":         "/home/one/neardup/turns/..%2Fa:1.lock",
+		"10.0.0.5:45326": "/home/one/neardup/queue/10.0.0.5:45326.lock",
+		"../a:1":         "/home/one/neardup/queue/..%2Fa:1.lock",
 	} {
-		if got := Turns(master); got != want {
+		if got := LockPath(master); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

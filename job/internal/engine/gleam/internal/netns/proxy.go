@@ -1,6 +1,6 @@
 //go:build linux
 
-package fence
+package netns
 
 import (
 	"context"
@@ -26,19 +26,19 @@ import (
 
 // Files in the state folder of a cluster of several hosts.
 const (
-	serversFile = "servers"   // HOST:PORT of each server of the cluster, a line each, the master first
-	figuresFile = "gate.prom" // what the gate counted
+	serversFile = "servers"    // HOST:PORT of each server of the cluster, a line each, the master first
+	figuresFile = "proxy.prom" // what the proxy counted
 )
 
 // Bounds of connections that have not shown their keys yet. Those of
 // the cluster take milliseconds; when there are too many, the oldest has to go.
 const (
-	strangers = 1024 // at a gate
-	knocks    = 16   // of a host at one gate
+	maxPending = 1024 // at a proxy
+	maxDialing = 16   // of a host at one proxy
 )
 
 // doors are the addresses at which a server is served: gleam's two, HOST:PORT and
-// HOST:PORT+10000, and the master's turns.
+// HOST:PORT+10000, and the queue beside the master.
 func doors(server, master string) ([]string, error) {
 	at, err := netip.ParseAddrPort(server)
 	if err != nil || !at.Addr().Is4() || at.Port() > 55535 {
@@ -46,27 +46,27 @@ func doors(server, master string) ([]string, error) {
 	}
 	all := []string{server, netip.AddrPortFrom(at.Addr(), at.Port()+10_000).String()}
 	if server == master {
-		turns, err := turnsAt(master)
-		return append(all, turns), err
+		at, err := queueAddress(master)
+		return append(all, at), err
 	}
 	return all, nil
 }
 
-// gate lets the cluster's hosts in, from the network to the server behind the
-// fence, and nobody else.
-type gate struct {
-	fence *Fence
-	ring  *ring
-	doors []string
-	tally tally
+// tlsProxy lets the cluster's hosts in, from the network to the server behind the
+// namespace, and nobody else.
+type tlsProxy struct {
+	namespace *Namespace
+	store     *keyStore
+	doors     []string
+	tally     tally
 
-	mu        sync.Mutex
-	strangers []net.Conn // the oldest first
+	mu      sync.Mutex
+	pending []net.Conn // the oldest first
 }
 
-// openGate serves at the address own of the network, until ctx ends.
-func openGate(ctx context.Context, log *slog.Logger, folder, own string) error {
-	ring, err := newRing(log, folder)
+// openProxy serves at the address own of the network, until ctx ends.
+func openProxy(ctx context.Context, log *slog.Logger, folder, own string) error {
+	store, err := newKeyStore(log, folder)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func openGate(ctx context.Context, log *slog.Logger, folder, own string) error {
 	if err != nil {
 		return err
 	}
-	g := &gate{fence: &Fence{folder: folder}, ring: ring}
+	g := &tlsProxy{namespace: &Namespace{folder: folder}, store: store}
 	if g.doors, err = doors(own, append(strings.Fields(string(servers)), "")[0]); err != nil {
 		return err
 	}
@@ -90,43 +90,43 @@ func openGate(ctx context.Context, log *slog.Logger, folder, own string) error {
 	return nil
 }
 
-// What a gate counts, by its outcome.
+// What a proxy counts, by its outcome.
 const (
-	passed    = "passed"
-	crowd     = "crowd"     // too many others came before it showed its keys
-	silent    = "silent"    // it said nothing, or not enough, in time
-	stranger  = "stranger"  // it does not know the token, or its certificate is not accepted
-	elsewhere = "elsewhere" // it asked for another server
-	absent    = "absent"    // the server does not answer
+	passed          = "passed"
+	overloaded      = "overloaded"      // too many others came before it showed its keys
+	timedOut        = "timed_out"       // it said nothing, or not enough, in time
+	unauthenticated = "unauthenticated" // it does not know the token, or its certificate is not accepted
+	wrongServer     = "wrong_server"    // it asked for another server
+	unreachable     = "unreachable"     // the server does not answer
 )
 
 // admit handles a connection from the network.
-func (g *gate) admit(conn net.Conn) error {
+func (g *tlsProxy) admit(conn net.Conn) error {
 	refuse := func(reason string, err error) error {
 		g.tally.note(reason, fmt.Errorf("%s: %w", conn.RemoteAddr(), err))
 		abort(conn)
 		return err
 	}
 	g.enter(conn)
-	keys := g.ring.get()
+	keys := g.store.get()
 	secure := tls.Server(conn, keys.tls)
 	door, err := keys.asked(secure)
 	g.leave(conn)
 	switch {
 	case err == nil:
 	case errors.Is(err, net.ErrClosed):
-		return refuse(crowd, err)
+		return refuse(overloaded, err)
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
-		return refuse(silent, err)
+		return refuse(timedOut, err)
 	default:
-		return refuse(stranger, err)
+		return refuse(unauthenticated, err)
 	}
 	if !slices.Contains(g.doors, door) {
-		return refuse(elsewhere, fmt.Errorf("it asks for %q", door))
+		return refuse(wrongServer, fmt.Errorf("it asks for %q", door))
 	}
-	to, err := g.fence.Dial(context.Background(), door)
+	to, err := g.namespace.Dial(context.Background(), door)
 	if err != nil {
-		return refuse(absent, err)
+		return refuse(unreachable, err)
 	}
 	if err := keys.open(secure); err != nil {
 		return errors.Join(err, to.Close())
@@ -135,31 +135,31 @@ func (g *gate) admit(conn net.Conn) error {
 	return join(secure, to)
 }
 
-// enter counts a stranger, and lets go of the oldest if there are too many.
-func (g *gate) enter(conn net.Conn) {
+// enter counts a connection that has not shown its keys, and closes the oldest of too many.
+func (g *tlsProxy) enter(conn net.Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.strangers = append(g.strangers, conn)
-	if len(g.strangers) > strangers {
-		abort(g.strangers[0])
-		g.strangers = slices.Delete(g.strangers, 0, 1)
+	g.pending = append(g.pending, conn)
+	if len(g.pending) > maxPending {
+		abort(g.pending[0])
+		g.pending = slices.Delete(g.pending, 0, 1)
 	}
 }
 
 // leave is called when it is none any more, or has failed.
-func (g *gate) leave(conn net.Conn) {
+func (g *tlsProxy) leave(conn net.Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if i := slices.Index(g.strangers, conn); i >= 0 {
-		g.strangers = slices.Delete(g.strangers, i, i+1)
+	if i := slices.Index(g.pending, conn); i >= 0 {
+		g.pending = slices.Delete(g.pending, i, i+1)
 	}
 }
 
 // forward stands, inside, for the cluster's servers on other hosts, until ctx
 // ends: their addresses are addresses of the loopback here, and what connects to
-// them is passed on to their gates. own is the server behind this fence.
+// them is passed on to their proxies. own is the server behind this namespace.
 func forward(ctx context.Context, log *slog.Logger, folder, own string, servers []string) error {
-	ring, err := newRing(log, folder)
+	store, err := newKeyStore(log, folder)
 	if err != nil {
 		return err
 	}
@@ -173,16 +173,16 @@ func forward(ctx context.Context, log *slog.Logger, folder, own string, servers 
 		if err != nil {
 			return err
 		}
-		free := make(chan struct{}, knocks)
+		free := make(chan struct{}, maxDialing)
 		for _, door := range at {
 			l, err := net.Listen("tcp", door)
 			if err != nil {
 				return err
 			}
 			go serve(ctx, l, func(conn net.Conn) error {
-				to, err := knock(ctx, folder, ring.get(), free, server, door)
+				to, err := dialPeer(ctx, folder, store.get(), free, server, door)
 				if err != nil {
-					refused.note(silent, fmt.Errorf("the gate of %s: %w", server, err))
+					refused.note(timedOut, fmt.Errorf("the proxy of %s: %w", server, err))
 					abort(conn) // for an end it could be taken for an empty answer
 					return err
 				}
@@ -193,8 +193,8 @@ func forward(ctx context.Context, log *slog.Logger, folder, own string, servers 
 	return nil
 }
 
-// knock connects to a door behind the gate of another host's fence.
-func knock(ctx context.Context, folder string, keys *keys, free chan struct{}, server, door string) (net.Conn, error) {
+// dialPeer connects to a door behind the proxy of another host's namespace.
+func dialPeer(ctx context.Context, folder string, keys *keys, free chan struct{}, server, door string) (net.Conn, error) {
 	select {
 	case free <- struct{}{}:
 		defer func() { <-free }()
@@ -313,15 +313,15 @@ func (t *tally) tell(ctx context.Context, log *slog.Logger, path string) {
 	}
 }
 
-// write writes a gate's counts as OpenMetrics text.
+// write writes a proxy's counts as OpenMetrics text.
 func (t *tally) write(path string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var text strings.Builder
-	fmt.Fprintf(&text, "# HELP neardup_gate_passed_connections Connections from other hosts of the cluster.\n# TYPE neardup_gate_passed_connections counter\nneardup_gate_passed_connections_total %d\n", t.counts[passed])
-	fmt.Fprint(&text, "# HELP neardup_gate_refused_connections Connections that were not let in, by reason.\n# TYPE neardup_gate_refused_connections counter\n")
-	for _, reason := range []string{absent, crowd, elsewhere, silent, stranger} {
-		fmt.Fprintf(&text, "neardup_gate_refused_connections_total{reason=%q} %d\n", reason, t.counts[reason])
+	fmt.Fprintf(&text, "# HELP neardup_proxy_passed_connections Connections from other hosts of the cluster.\n# TYPE neardup_proxy_passed_connections counter\nneardup_proxy_passed_connections_total %d\n", t.counts[passed])
+	fmt.Fprint(&text, "# HELP neardup_proxy_refused_connections Connections that were not let in, by reason.\n# TYPE neardup_proxy_refused_connections counter\n")
+	for _, reason := range []string{overloaded, timedOut, unauthenticated, unreachable, wrongServer} {
+		fmt.Fprintf(&text, "neardup_proxy_refused_connections_total{reason=%q} %d\n", reason, t.counts[reason])
 	}
 	text.WriteString("# EOF\n")
 	return data.WriteFileAtomic(path, []byte(text.String()))

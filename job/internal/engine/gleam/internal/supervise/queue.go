@@ -16,7 +16,7 @@ import (
 
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
-	"github.com/neardup/neardup/job/internal/engine/gleam/internal/fence"
+	"github.com/neardup/neardup/job/internal/engine/gleam/internal/netns"
 )
 
 // turn is a flow's turn to take slots of a cluster: one run has it, from before it
@@ -24,14 +24,14 @@ import (
 // that the slots are taken. Two runs that begin a flow at the same moment would
 // both take the same.
 type turn struct {
-	order
+	queue
 	wanted int // slots
 	stands bool
 }
 
-// order is that in which runs have their turns: at the cluster's fence, of all
+// queue is the order in which runs have their turns: at the cluster's namespace, of all
 // hosts; without one, of this user's on this host, who has a lock of a file.
-type order interface {
+type queue interface {
 	// Try reports whether the run has the turn, and names who has it, or slots.
 	Try() (mine bool, holder string, err error)
 	Stand()       // gives the turn to the next one
@@ -39,28 +39,28 @@ type order interface {
 }
 
 var (
-	_ order = (*fence.Place)(nil)
-	_ order = (*lock)(nil)
+	_ queue = (*netns.Place)(nil)
+	_ queue = (*lock)(nil)
 )
 
 // takeTurn waits for the turn at so many slots of the master's cluster. A run has
 // it anyway after that patience: one that hangs keeps no other from its work. Where
-// there is no order there are no turns.
+// there is no queue there are no turns.
 func (r *Run) takeTurn(ctx context.Context, wanted int) (*turn, error) {
 	who := owner(r.Job.Dir.Path())
-	if cluster.Fence == nil {
-		return takeTurn(ctx, r.Job.Log, newLock(fence.Turns(r.Master), who), wanted, r.Stall)
+	if cluster.Namespace == nil {
+		return takeTurn(ctx, r.Job.Log, newLock(netns.LockPath(r.Master), who), wanted, r.Stall)
 	}
-	place, err := cluster.Fence.Queue(ctx, r.Master, who)
+	place, err := cluster.Namespace.Queue(ctx, r.Master, who)
 	if err != nil {
 		return takeTurn(ctx, r.Job.Log, none{err}, wanted, r.Stall)
 	}
 	return takeTurn(ctx, r.Job.Log, place, wanted, r.Stall)
 }
 
-func takeTurn(ctx context.Context, log *slog.Logger, by order, wanted int, patience time.Duration) (*turn, error) {
+func takeTurn(ctx context.Context, log *slog.Logger, by queue, wanted int, patience time.Duration) (*turn, error) {
 	const quiet = 2 * time.Second // it is not worth telling of
-	t := &turn{order: by, wanted: wanted}
+	t := &turn{queue: by, wanted: wanted}
 	told := ""
 	for began := time.Now(); ; {
 		mine, holder, err := t.Try()
@@ -152,7 +152,7 @@ func (l *lock) Try() (mine bool, holder string, err error) {
 
 func (l *lock) Stand() { _ = l.Close() } // nothing was written through it
 
-// none is the order where there is none.
+// none is the queue where there is none.
 type none struct{ err error }
 
 func (n none) Try() (bool, string, error) { return false, "", n.err }

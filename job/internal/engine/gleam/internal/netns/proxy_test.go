@@ -1,6 +1,6 @@
 //go:build linux
 
-package fence
+package netns
 
 import (
 	"context"
@@ -41,36 +41,36 @@ func keysIn(t *testing.T, folder string) *keys {
 	return k
 }
 
-// gated is a gate without a namespace: the server behind it has its second door
-// alone, the other one's address is the gate's.
-type gated struct {
-	*Fence
+// proxied is a proxy without a namespace: the server behind it has its second door
+// alone, the other one's address is the proxy's.
+type proxied struct {
+	*Namespace
 	*testing.T
 	keys      *keys
 	own, door string
-	proxy     string
+	socks     string
 }
 
-func newGated(t *testing.T, serve func(net.Conn)) *gated {
+func newProxied(t *testing.T, serve func(net.Conn)) *proxied {
 	t.Helper()
-	f, proxyAt := ways(t)
-	g := &gated{Fence: f, T: t, keys: newToken(t, f.folder), proxy: proxyAt}
+	f, socksAt := ways(t)
+	g := &proxied{Namespace: f, T: t, keys: newToken(t, f.folder), socks: socksAt}
 	g.open(slog.DiscardHandler, serve)
 	return g
 }
 
-// open opens the gate.
-func (g *gated) open(log slog.Handler, serve func(net.Conn)) {
+// open opens the proxy.
+func (g *proxied) open(log slog.Handler, serve func(net.Conn)) {
 	t := g.T
 	t.Helper()
 	var l net.Listener
 	for range 100 { // two free ports
-		gate, err := net.Listen("tcp", "127.0.0.1:0")
+		proxy, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		g.own = gate.Addr().String()
-		if err := gate.Close(); err != nil {
+		g.own = proxy.Addr().String()
+		if err := proxy.Close(); err != nil {
 			t.Fatal(err)
 		}
 		if at, err := doors(g.own, g.own); err == nil {
@@ -102,17 +102,17 @@ func (g *gated) open(log slog.Handler, serve func(net.Conn)) {
 			t.Error(err)
 		}
 	})
-	if err := openGate(ctx, slog.New(log), g.folder, g.own); err != nil {
+	if err := openProxy(ctx, slog.New(log), g.folder, g.own); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (g *gated) knock(keys *keys, door string) (net.Conn, error) {
-	return knock(g.Context(), g.folder, keys, make(chan struct{}, 1), g.own, door)
+func (g *proxied) dialPeer(keys *keys, door string) (net.Conn, error) {
+	return dialPeer(g.Context(), g.folder, keys, make(chan struct{}, 1), g.own, door)
 }
 
-// counted waits until the gate has written what it counted.
-func (g *gated) counted(want map[string]int64) {
+// counted waits until the proxy has written what it counted.
+func (g *proxied) counted(want map[string]int64) {
 	g.Helper()
 	g.until(fmt.Sprint(want), func(got map[string]int64) bool {
 		for reason, n := range want {
@@ -124,8 +124,8 @@ func (g *gated) counted(want map[string]int64) {
 	})
 }
 
-// until waits until the gate's figures are as they should be.
-func (g *gated) until(want string, right func(got map[string]int64) bool) {
+// until waits until the proxy's figures are as they should be.
+func (g *proxied) until(want string, right func(got map[string]int64) bool) {
 	g.Helper()
 	var text []byte
 	for began := time.Now(); time.Since(began) < 2*patience; time.Sleep(10 * time.Millisecond) {
@@ -134,9 +134,9 @@ func (g *gated) until(want string, right func(got map[string]int64) bool) {
 		for line := range strings.Lines(string(text)) {
 			var reason string
 			var n int64
-			if _, err := fmt.Sscanf(line, "neardup_gate_refused_connections_total{reason=%q} %d", &reason, &n); err == nil {
+			if _, err := fmt.Sscanf(line, "neardup_proxy_refused_connections_total{reason=%q} %d", &reason, &n); err == nil {
 				got[reason] = n
-			} else if _, err := fmt.Sscanf(line, "neardup_gate_passed_connections_total %d", &n); err == nil {
+			} else if _, err := fmt.Sscanf(line, "neardup_proxy_passed_connections_total %d", &n); err == nil {
 				got[passed] = n
 			}
 		}
@@ -157,10 +157,10 @@ func answers(conn net.Conn) {
 }
 
 // Who knows the token is let in, and nobody else; each is counted.
-func TestGate(t *testing.T) {
-	g := newGated(t, answers)
+func TestTLSProxy(t *testing.T) {
+	g := newProxied(t, answers)
 	for range 3 {
-		conn, err := g.knock(g.keys, g.door)
+		conn, err := g.dialPeer(g.keys, g.door)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,18 +173,18 @@ func TestGate(t *testing.T) {
 	trusting := other.tls.Clone()
 	trusting.VerifyConnection = nil
 	for name, k := range map[string]*keys{
-		"another token": other, "another token that trusts the gate": {tls: trusting, token: other.token},
+		"another token": other, "another token that trusts the proxy": {tls: trusting, token: other.token},
 		"no certificate": {tls: bare, token: g.keys.token}, "TLS 1.2": {tls: old, token: g.keys.token},
 		"the key and another token": {tls: g.keys.tls, token: other.token},
 	} {
-		if conn, err := g.knock(k, g.door); err == nil {
+		if conn, err := g.dialPeer(k, g.door); err == nil {
 			t.Errorf("%s is let in", name)
 			_ = conn.Close()
 		}
 	}
 	for _, door := range []string{"127.0.0.1:1", "192.0.2.1:80", "localhost:80", ""} {
-		if conn, err := g.knock(g.keys, door); err == nil {
-			t.Errorf("the gate leads to %q", door)
+		if conn, err := g.dialPeer(g.keys, door); err == nil {
+			t.Errorf("the proxy leads to %q", door)
 			_ = conn.Close()
 		}
 	}
@@ -202,16 +202,16 @@ func TestGate(t *testing.T) {
 		}
 		_ = conn.Close()
 	}
-	g.counted(map[string]int64{passed: 3, stranger: 5 + 3, elsewhere: 4, silent: 1, crowd: 0, absent: 0})
+	g.counted(map[string]int64{passed: 3, unauthenticated: 5 + 3, wrongServer: 4, timedOut: 1, overloaded: 0, unreachable: 0})
 }
 
-// A gate that has another token is not believed: nothing is sent to it.
+// A proxy that has another token is not believed: nothing is sent to it.
 func TestImpostor(t *testing.T) {
-	g := newGated(t, answers)
+	g := newProxied(t, answers)
 	if err := os.Remove(filepath.Join(g.folder, tokenFile)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.knock(newToken(t, g.folder), g.door); err == nil || !strings.Contains(err.Error(), "another token") {
+	if _, err := g.dialPeer(newToken(t, g.folder), g.door); err == nil || !strings.Contains(err.Error(), "another token") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -220,7 +220,7 @@ func TestImpostor(t *testing.T) {
 // taken for the end of the rows.
 func TestBroken(t *testing.T) {
 	seen := make(chan error, 1)
-	g := newGated(t, func(conn net.Conn) {
+	g := newProxied(t, func(conn net.Conn) {
 		first := make([]byte, 5)
 		_, err := io.ReadFull(conn, first)
 		if string(first) == "serve" {
@@ -233,7 +233,7 @@ func TestBroken(t *testing.T) {
 		seen <- errors.Join(err, rerr)
 		_ = conn.Close()
 	})
-	conn, err := g.knock(g.keys, g.door)
+	conn, err := g.dialPeer(g.keys, g.door)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestBroken(t *testing.T) {
 		t.Errorf("the server broke off, and the client read %q in good order", text)
 	}
 	_ = conn.Close()
-	if conn, err = g.knock(g.keys, g.door); err != nil {
+	if conn, err = g.dialPeer(g.keys, g.door); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(conn, "half a row"); err != nil {
@@ -258,17 +258,17 @@ func TestBroken(t *testing.T) {
 
 // Any number that say nothing keep out nobody who knows the token.
 func TestCrowd(t *testing.T) {
-	g := newGated(t, answers)
+	g := newProxied(t, answers)
 	before := files(t)
 	var held []net.Conn
-	for range strangers + 10 {
+	for range maxPending + 10 {
 		conn, err := net.Dial("tcp", g.own)
 		if err != nil {
 			t.Fatal(err)
 		}
 		held = append(held, conn)
 	}
-	conn, err := g.knock(g.keys, g.door)
+	conn, err := g.dialPeer(g.keys, g.door)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,8 +277,8 @@ func TestCrowd(t *testing.T) {
 		_ = conn.Close()
 	}
 	// On a busy machine the first are silent for too long before the last are there.
-	g.until("one passed, 1,034 refused, ten or more of them for the crowd", func(got map[string]int64) bool {
-		return got[passed] == 1 && got[crowd] >= 10 && got[crowd]+got[silent] == strangers+10
+	g.until("one passed, 1,034 refused, ten or more of them since too many were pending", func(got map[string]int64) bool {
+		return got[passed] == 1 && got[overloaded] >= 10 && got[overloaded]+got[timedOut] == maxPending+10
 	})
 	if now := files(t); now > before+2 {
 		t.Errorf("%d files are open, %d were before", now, before)

@@ -1,6 +1,6 @@
 //go:build linux
 
-package fence
+package netns
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// queue takes a place for a run of an order that has no network.
-func queue(t *testing.T, q *turns, name string) *Place {
+// enqueue takes a place for a run of an order that has no network.
+func enqueue(t *testing.T, q *queue, name string) *Place {
 	t.Helper()
 	ours, theirs := net.Pipe()
 	go func() {
@@ -38,10 +38,10 @@ func stands(t *testing.T, p *Place, mine bool, holder string) {
 
 // Runs have the turn one after the other, as they came: until they have their
 // slots, end, or are not heard of.
-func TestTurns(t *testing.T) {
+func TestQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := new(turns)
-		a, b, c, d := queue(t, q, "a on x"), queue(t, q, "b"), queue(t, q, "c"), queue(t, q, "d\x1b[2J"+strings.Repeat("é", maxRun))
+		q := new(queue)
+		a, b, c, d := enqueue(t, q, "a on x"), enqueue(t, q, "b"), enqueue(t, q, "c"), enqueue(t, q, "d\x1b[2J"+strings.Repeat("é", maxRun))
 		since := " since " + time.Now().Format(time.RFC3339)
 		time.Sleep(10 * gone)
 		stands(t, a, true, "")
@@ -69,7 +69,7 @@ func TestTurns(t *testing.T) {
 		if _, _, err := b.Try(); err == nil {
 			t.Error("a run that was away for long still has its place")
 		}
-		e := queue(t, q, "e")
+		e := enqueue(t, q, "e")
 		if _, holder, _ := e.Try(); strings.Contains(holder, "\x1b") {
 			t.Errorf("a name is printed as it is: %q", holder)
 		}
@@ -80,25 +80,25 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// A run on another host takes its turn by the master's gate, which lets in nobody
+// A run on another host takes its turn by the master's proxy, which lets in nobody
 // else.
-func TestTurnsBehindGate(t *testing.T) {
-	g, at := newGated(t, answers), ""
+func TestQueueBehindProxy(t *testing.T) {
+	g, at := newProxied(t, answers), ""
 	for range 10 { // a port may be taken
-		at, _ = turnsAt(g.own) // it was an address before
+		at, _ = queueAddress(g.own) // it was an address before
 		ctx, cancel := context.WithCancel(t.Context())
 		t.Cleanup(cancel)
-		if serveTurns(ctx, at) == nil {
+		if serveQueue(ctx, at) == nil {
 			break
 		}
-		g = newGated(t, answers)
+		g = newProxied(t, answers)
 	}
 	here, err := g.Queue(t.Context(), g.own, "one here")
 	if err != nil {
 		t.Fatal(err)
 	}
 	wants(t, here, true, "")
-	conn, err := g.knock(g.keys, at)
+	conn, err := g.dialPeer(g.keys, at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestTurnsBehindGate(t *testing.T) {
 	if err := there.Close(); err != nil {
 		t.Error(err)
 	}
-	if conn, err := g.knock(newToken(t, t.TempDir()), at); err == nil {
+	if conn, err := g.dialPeer(newToken(t, t.TempDir()), at); err == nil {
 		t.Error("without the token there is a turn")
 		_ = conn.Close()
 	}
