@@ -61,6 +61,32 @@ ask("spark", count)
 `,
 }
 
+// answers has DuckDB and pandas answer the questions of docs/questions.md, which
+// must give the same.
+const answers = `
+import re, sys
+import duckdb
+docs, crawl = sys.argv[1:]
+page = open(docs + "/questions.md").read()
+questions = re.findall("\x60\x60\x60sql\n(.*?);\n\x60\x60\x60", page, re.S)
+load, *programs = re.findall("\x60\x60\x60python\n(.*?)\x60\x60\x60", page, re.S)
+
+def plain(rows):
+    return [tuple(None if v is None or v != v else str(v) if isinstance(v, str) else round(float(v), 4) for v in row) for row in rows]
+
+duckdb.sql("SET VARIABLE crawl = '%s'" % crawl)
+for view in re.sub("(?m)^--.*\n", "", open(docs + "/duckdb.sql").read()).split(";\n"):
+    if view.strip():
+        duckdb.sql(view)
+space = {}
+exec(load, space)
+for question, program in zip(questions, programs, strict=True):
+    exec(program, space)
+    pandas, sql = plain(space["answer"].itertuples(index=False, name=None)), plain(duckdb.sql(question).fetchall())
+    assert pandas == sql, (question, sql[:3], pandas[:3])
+    print(len(sql))
+`
+
 // TestQueries asks every question of docs/queries.sql about a run over the
 // sample, and expects rows.
 func TestQueries(t *testing.T) {
@@ -85,6 +111,18 @@ func TestQueries(t *testing.T) {
 	cfg.Library = config.Library{Path: filepath.Join(dir, "lib"), Night: "2026-11-20"} // as the command takes it from the folder's name
 	out := filepath.Join(dir, "night=2026-11-20")
 	runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{sample}, Out: out, Config: cfg})
+	t.Run("pandas", func(t *testing.T) {
+		python, err := exec.LookPath("python3")
+		if err != nil || exec.Command(python, "-c", "import duckdb, pandas, pyarrow").Run() != nil {
+			t.Skip("python3 has no duckdb, pandas and pyarrow: the queries are not compared")
+		}
+		cmd := exec.Command(python, "-c", answers, docs, filepath.Join(sample, "pages-*.jsonl*"))
+		cmd.Dir, cmd.Stderr = out, t.Output()
+		said, err := cmd.Output()
+		if rows := strings.Fields(string(said)); err != nil || len(rows) != 10 {
+			t.Fatalf("%v: %d answers: %s", err, len(rows), rows)
+		}
+	})
 	for name, script := range engines {
 		t.Run(name, func(t *testing.T) {
 			if name == "pyspark" && testing.Short() {

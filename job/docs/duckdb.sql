@@ -1,5 +1,5 @@
 -- The views that queries.sql asks, for DuckDB, in the run's folder. A run has pairs
--- with --pairs, drift with --library, seen with --annotate: leave out what it has
+-- with --pairs, drift and growth with --library, seen with --annotate: leave out what it has
 -- not. The
 -- crawl, here JSONL, is named first: SET VARIABLE crawl = 'crawl/*.jsonl.gz';
 CREATE VIEW fingerprints AS FROM 'fingerprints/*.parquet';
@@ -11,3 +11,5 @@ CREATE VIEW crawl AS FROM read_json(getvariable('crawl'), format = 'newline_deli
 CREATE VIEW pairs AS FROM 'pairs/*.parquet';
 CREATE VIEW drift AS FROM 'drift/*.parquet';
 CREATE VIEW seen AS FROM 'seen/*.parquet';
+CREATE VIEW growth AS FROM 'growth/*.parquet';
+CREATE VIEW skipped AS FROM read_json('quarantine/*.jsonl', format = 'newline_delimited', columns = {source: 'VARCHAR', "offset": 'BIGINT', reason: 'VARCHAR', error: 'VARCHAR'});

@@ -1,5 +1,5 @@
 -- The views that queries.sql asks, for Spark 4, in the run's folder. A run has pairs
--- with --pairs, drift with --library, seen with --annotate: leave out what it has
+-- with --pairs, drift and growth with --library, seen with --annotate: leave out what it has
 -- not. The
 -- crawl, here JSONL, is named first: SET crawl = crawl/*.jsonl.gz;
 -- Spark takes an unsigned integer for a decimal, which has no bits: the
@@ -16,3 +16,5 @@ CREATE TEMPORARY VIEW crawl AS SELECT * FROM json.`${crawl}`;
 CREATE TEMPORARY VIEW pairs AS SELECT * FROM parquet.`pairs`;
 CREATE TEMPORARY VIEW drift AS SELECT * FROM parquet.`drift`;
 CREATE TEMPORARY VIEW seen AS SELECT * FROM parquet.`seen`;
+CREATE TEMPORARY VIEW growth AS SELECT * FROM parquet.`growth`;
+CREATE TEMPORARY VIEW skipped (source STRING, offset BIGINT, reason STRING, error STRING) USING json OPTIONS (path 'quarantine');

@@ -32,7 +32,7 @@ var pagesThatRun = []string{"sources.md", "applications.md", "figures.md", "tuto
 
 // pagesInChinese have such a page too, and their commands are run elsewhere or
 // are of a reader's own machine.
-var pagesInChinese = []string{"glossary.md", "tables.md"}
+var pagesInChinese = []string{"glossary.md", "tables.md", "questions.md"}
 
 // block is fenced text of a page: what stands behind the fence, its text, and
 // its line.
