@@ -214,10 +214,11 @@ func Clear(hash string, known ...string) error {
 // it a flow begins, and has its guard.
 const Unused = 2 * leaseExpires
 
-// Sweep removes from an agent's folder those of flows that nobody lives of: what
-// is left where a command was killed before a guard stood by its flow, the program
-// and what brings it. A folder stays that is younger than age, holds anything
-// else, has a guard, or is of a flow that has a process on this host.
+// Sweep removes from an agent's folder those of flows that nobody uses, and ends
+// their executors: what is left where a command was killed before a guard stood by
+// its flow. A folder stays that is younger than age, has a guard, holds anything
+// but the program and what brings it, or is of a flow that has a worker or a
+// launcher on this host.
 func Sweep(dir string, age time.Duration) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -228,7 +229,7 @@ func Sweep(dir string, age time.Duration) error {
 		if _, err := strconv.ParseUint(e.Name(), 10, 32); err != nil || !e.IsDir() || !unused(folder, age) {
 			continue
 		}
-		if err := os.RemoveAll(folder); err != nil {
+		if err := Clear(e.Name(), folder); err != nil {
 			return err
 		}
 	}
@@ -248,7 +249,13 @@ func unused(folder string, age time.Duration) bool {
 		return false
 	}
 	left, err := processes(filepath.Base(folder))
-	return err == nil && len(left) == 0 && !guarded(folder)
+	for pid := range left {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // of one that has ended there is none
+		if args := bytes.Split(line, []byte{0}); len(args) > 1 && string(args[1]) != "execute" {
+			return false
+		}
+	}
+	return err == nil && !guarded(folder)
 }
 
 // guarded reports whether a guard stands by a flow, or that is not known.

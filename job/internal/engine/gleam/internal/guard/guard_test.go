@@ -113,27 +113,46 @@ func TestSweep(t *testing.T) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
-	cmd := &exec.Cmd{Path: "/bin/sh", Args: []string{"gleam", "execute", "--dir", living, "--note", "1:0"}, Dir: dir}
 	if err := os.WriteFile(filepath.Join(dir, "execute"), []byte("read line\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	in, err := cmd.StdinPipe()
-	if err != nil {
+	if err := os.WriteFile(filepath.Join(living, attempt.Shipped), []byte("read line\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	then := time.Now().Add(-old)
+	if err := os.Chtimes(living, then, then); err != nil {
 		t.Fatal(err)
 	}
-	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		if found, err := processes(filepath.Base(living)); err != nil || len(found) == 1 {
-			break
-		} else if time.Since(began) > 2*time.Minute {
-			t.Fatal("the process is not there")
+	start := func(folder string, args ...string) (end func()) {
+		cmd := &exec.Cmd{Path: "/bin/sh", Args: args, Dir: dir}
+		in, err := cmd.StdinPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+			if found, err := processes(filepath.Base(folder)); err != nil || len(found) == 1 {
+				break
+			} else if time.Since(began) > 2*time.Minute {
+				t.Fatal("the process is not there")
+			}
+		}
+		return func() {
+			_ = in.Close()
+			_ = cmd.Wait() // it was killed, or had no line to read
 		}
 	}
+	executor := start(gone[0], "gleam", "execute", "--dir", gone[0], "--note", "1:0")
+	launcher := start(living, "/bin/sh", filepath.Join(living, attempt.Shipped), attempt.Prefix+"x")
 	if err := Sweep(dir, Unused); err != nil {
 		t.Fatal(err)
 	}
+	if left, err := processes(filepath.Base(gone[0])); err != nil || len(left) > 0 {
+		t.Errorf("its executor is left: %v, %v", left, err)
+	}
+	executor()
 	for _, folder := range gone {
 		if !attempt.Gone(folder) {
 			t.Errorf("%s is left", folder)
@@ -144,8 +163,7 @@ func TestSweep(t *testing.T) {
 			t.Errorf("%s is gone", folder)
 		}
 	}
-	_ = in.Close()
-	_ = cmd.Wait() // it had no line to read
+	launcher()
 	if err := Sweep(dir, Unused); err != nil || !attempt.Gone(living) {
 		t.Errorf("%v: the folder of a flow that has ended is left", err)
 	}
