@@ -31,16 +31,15 @@ func newExplain(std streams) *cobra.Command {
 		Short: "Say why two documents do or do not match",
 		Long: `Prints what two documents share and do not: features with their weights,
 distance, segment keys, estimated and exact similarity, the verdict with its
-rule, and the texts side by side. A and B are files of text or HTML, or with
---run ids of a run, which has the texts of WARC pages; else its input is read
-again. A document of an earlier night is found while that night's run directory
-stands beside RUN: write its id, or NIGHT/ID if the run has the id too. The
-verdict is that of --method; without it, that of the run's own settings, or for
-files of balanced.
+rule, and the texts side by side. A and B are files of text or HTML, or ids of
+the run that --run names. You can also name a document of an earlier night whose
+run directory is beside RUN: by its id, or as NIGHT/ID if this run has the id
+too. --method chooses the method that judges. By default it is the run's own, or
+balanced for files.
 
-What one text alone has is red or green; where the output is no terminal or
-NO_COLOR is set it stands between [- and -], or {+ and +}. What the pages of
-their sites share is not compared: grey, or between [~ and ~].`,
+Text that only A has is red, text that only B has is green. Without a terminal,
+or with NO_COLOR, brackets mark them: [- -] and {+ +}. Boilerplate, which is not
+compared, is grey or between [~ and ~].`,
 		Example: `  neardup explain draft.txt published.txt --html difference.html
   neardup explain --run night1 http://example.org/a http://example.org/b`,
 		Args: need(2, message.Key("two files, or with --run two ids")),

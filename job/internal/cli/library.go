@@ -312,10 +312,10 @@ func newLibraryNight(std streams) *cobra.Command {
 	cmd := ofLibrary(&cobra.Command{
 		Use:   "night LIBRARY",
 		Short: "Make nights of the pages that a service has added",
-		Long: `Makes what "lookup --serve --add" has taken, and what stands in the library's
-log, nights of the library. The service does so by itself, once a day and
-whenever there are 200,000 pages; while it runs, ask it by POST /nights. This is
-for a log whose service runs no more.`,
+		Long: `Turns the pages in the log of "lookup --serve --add" into nights of the library.
+The service does this itself, once a day and after every 200,000 pages; while it
+runs, use POST /nights. Use this command for the log of a service that no longer
+runs.`,
 		Example: "  neardup library night lib/",
 	}, oneLibrary, func(cmd *cobra.Command, args []string, asJSON bool) error {
 		shown := newScreen(std.err, asJSON, false)

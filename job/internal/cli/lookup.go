@@ -47,25 +47,24 @@ func newLookup(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lookup --library LIBRARY PAGE…",
 		Short: "Say whether a page is known, and where from",
-		Long: `Looks pages (files, or - for standard input) up in a library: which documents of
-which night each is a near-duplicate of, by the library's own settings. A file
-that is named .html or .htm, or looks like HTML, is read as a run reads the
-pages of an archive, .json as {"title": …, "text": …}, everything else as text.
+		Long: `Looks up pages (files, or - for standard input) in a library. For each page it
+prints the near-duplicates in earlier nights, by the library's own settings.
+HTML files are read like the pages of an archive, .json files as {"title": …,
+"text": …}, all other files as text. With --runs it also shows titles and
+texts, from the nights' run directories in that folder.
 
-With --runs it shows titles and texts of the matches, from the run directories
-in that folder that brought their nights to the library.
+The look-up keeps an index and updates it first. The index is in the library's
+folder. --index names another place: a folder, a Redis server
+(redis://HOST:PORT, password in NEARDUP_REDIS_PASSWORD), or a table of HBase
+through its REST gateway (hbase://HOST:PORT/TABLE).
 
-The look-up keeps an index in the library's folder, or where --index says, and
-brings it up to date first: in another folder, in a Redis server
-(redis://HOST:PORT, its password is taken from NEARDUP_REDIS_PASSWORD), or in a
-table of HBase by way of its REST gateway (hbase://HOST:PORT/TABLE). With
---serve it answers HTTP instead, and follows the library: POST /lookup with
-text, text/html or JSON, GET /lookup?id=ID of a document that the library has,
-GET /healthz, GET /metrics for Prometheus, and a page for people at /. With
---add it takes pages, too: POST /documents answers what each is near to and
-keeps it, at first in a log, from time to time as a night of the library (now:
-POST /nights). Who adds pages sends the token of --token-file or
-NEARDUP_ADD_TOKEN; without one only programs of this machine may.`,
+With --serve it answers HTTP and follows the library: POST /lookup with text,
+text/html or JSON, GET /lookup?id=ID for a document of the library, GET
+/healthz, GET /metrics for Prometheus, and a page for people at /. With --add
+it also takes pages: POST /documents answers what each is near to and keeps it,
+first in a log, from time to time as a night of the library (POST /nights does
+it at once). To add pages a client sends the token of --token-file or
+NEARDUP_ADD_TOKEN. Without a token only programs on this machine can add pages.`,
 		Example: `  neardup lookup --library lib/ page.html
   neardup lookup --library lib/ --top 5 page.html
   neardup lookup --library lib/ --serve 127.0.0.1:8080

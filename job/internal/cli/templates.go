@@ -18,11 +18,11 @@ func newTemplates(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "templates INPUT… --out FILE",
 		Short: "Learn what the pages of each site share: menus, footers, notices",
-		Long: `Run learns what the pages of a site share from a sample of its input. This
-command learns it from all of the input, for sites of few pages: it samples
-pages of every site (the host of an id that is a URL), and of those with at
-least 20 it writes the blocks of text that half of them have, or 20 just so. Run
-takes the file as --templates, and learns nothing then.`,
+		Long: `A run learns from a sample what the pages of a site share. This command learns
+it from all of the input, for sites of few pages. It samples pages of every site
+(the host of an id that is a URL). Of each site with at least 20 pages it writes
+the blocks of text that half of its pages have, or 8 with the same digits. With
+--templates a run uses this file and learns nothing.`,
 		Example: `  neardup templates crawl/2026-11-19/*.wet.gz --out sites.templates
   neardup run crawl --templates sites.templates --out runs/2026-11-20`,
 		Args: needInput,
