@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/internal/jsonl"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/source"
 )
@@ -31,22 +33,76 @@ func seenOf(r *data.SeenRow) seen {
 	return seen{Copies: r.Copies, Sites: r.Sites, FirstSeen: r.FirstSeen, LastSeen: r.LastSeen, Nights: r.Nights}
 }
 
-// appendJSON ends the line of a JSON object with the fields.
-func (s *seen) appendJSON(line *bytes.Buffer) error {
-	end := bytes.LastIndexByte(line.Bytes(), '}')
-	if end < 0 {
-		return fmt.Errorf("a line without }: %.80q", line.Bytes())
+// appendJSON appends a line of a JSON object with the fields behind its own. Of an
+// object that has such fields, as of a dump that was annotated before, they take
+// the place of those.
+func (s *seen) appendJSON(line *bytes.Buffer, raw []byte) error {
+	if bytes.Contains(raw, []byte(Prefix)) {
+		own, err := jsonl.Without(nil, raw, func(key []byte) bool { return slices.Contains(seenFields[:], string(key)) })
+		if err != nil {
+			return err
+		}
+		raw = own
 	}
-	rest := bytes.Clone(line.Bytes()[end+1:])
+	end := bytes.LastIndexByte(raw, '}')
+	if end < 0 {
+		return fmt.Errorf("a line without }: %.80q", raw)
+	}
 	fields, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	line.Truncate(end)
-	line.WriteByte(',')
+	line.Write(raw[:end])
+	if own := bytes.TrimRight(raw[:end], " \t\r\n"); len(own) > 0 && own[len(own)-1] != '{' {
+		line.WriteByte(',')
+	}
 	line.Write(fields[1:]) // without {
-	line.Write(rest)
+	line.Write(raw[end+1:])
 	return nil
+}
+
+// ownColumns returns which columns of a header are not among the fields; nil if
+// all are.
+func ownColumns(header []byte, comma byte) []bool {
+	names := cells(bytes.TrimRight(header, "\r\n"), comma)
+	own, all := make([]bool, len(names)), true
+	for i, name := range names {
+		own[i] = !slices.Contains(seenFields[:], string(bytes.Trim(name, `"`)))
+		all = all && own[i]
+	}
+	if all {
+		return nil
+	}
+	return own
+}
+
+// appendOwn appends the cells of a row that stand in such columns, as they are.
+func appendOwn(dst *bytes.Buffer, row []byte, comma byte, own []bool) {
+	first := true
+	for i, cell := range cells(row, comma) {
+		if i < len(own) && !own[i] {
+			continue
+		}
+		if !first {
+			dst.WriteByte(comma)
+		}
+		dst.Write(cell)
+		first = false
+	}
+}
+
+// cells cuts a row, which was read before, at the commas outside of quotes.
+func cells(row []byte, comma byte) (all [][]byte) {
+	quoted, start := false, 0
+	for i, c := range row {
+		switch {
+		case c == '"':
+			quoted = !quoted // a quote that is written twice is inside again
+		case c == comma && !quoted:
+			all, start = append(all, row[start:i]), i+1
+		}
+	}
+	return append(all, row[start:])
 }
 
 // appendRow ends a row of delimited fields with them. The names of nights are words

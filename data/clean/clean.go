@@ -79,6 +79,7 @@ type Writer struct {
 
 	annotated bool
 	seen      []seen // of the kept rows; Parquet
+	own       []bool // which columns of CSV stay, where it has such columns already
 
 	file *data.AtomicFile // nil for Parquet
 	out  io.WriteCloser   // nil once it is closed
@@ -126,7 +127,12 @@ func create(path string, split data.Split, o data.ReaderOptions, workers int, an
 		}
 		if annotated && len(header) > 0 && !o.NoHeader {
 			names := strings.Join(seenFields[:], string(comma(split)))
-			header = slices.Concat(bytes.TrimRight(header, "\r\n"), []byte{comma(split)}, []byte(names), w.end)
+			header = bytes.TrimRight(header, "\r\n")
+			if w.own = ownColumns(header, comma(split)); w.own != nil {
+				appendOwn(&w.line, header, comma(split), w.own)
+				header = bytes.Clone(w.line.Bytes())
+			}
+			header = slices.Concat(header, []byte{comma(split)}, []byte(names), w.end)
 		}
 	}
 	if w.file, err = data.CreateAtomic(path); err != nil {
@@ -179,15 +185,18 @@ func (w *Writer) keep(doc *data.Document, s *seen) error {
 		}
 		return nil
 	case source.FormatJSONL:
-		w.line.Write(doc.Raw)
-		if s != nil {
-			if err := s.appendJSON(&w.line); err != nil {
-				return fmt.Errorf("clean: %s: %w", w.path, err)
-			}
+		if s == nil {
+			w.line.Write(doc.Raw)
+		} else if err := s.appendJSON(&w.line, doc.Raw); err != nil {
+			return fmt.Errorf("clean: %s: %w", w.path, err)
 		}
 		w.line.Write(w.end)
 	case source.FormatCSV, source.FormatTSV:
-		w.line.Write(doc.Raw)
+		if w.own != nil {
+			appendOwn(&w.line, doc.Raw, comma(w.split), w.own)
+		} else {
+			w.line.Write(doc.Raw)
+		}
 		if s != nil {
 			s.appendRow(&w.line, comma(w.split))
 		}

@@ -277,6 +277,9 @@ func TestAnnotated(t *testing.T) {
 		{"a.jsonl.gz", gz(`{"id":"keep1","text":"{}"}` + "\n"), `{"id":"keep1","text":"{}",` + one + "\n"},
 		{"a.csv", "id,text\r\nkeep1,\"a\r\nb\"\r\ndrop,x\r\nkeep2,y", "id,text," + names + "\r\nkeep1,\"a\r\nb\",3,2,2026-11-01,2026-11-20,4\r\nkeep2,y,1,0,,,1\r\n"},
 		{"a.tsv", "id\ttext\nkeep2\ty\n", "id\ttext\t" + strings.ReplaceAll(names, ",", "\t") + "\nkeep2\ty\t1\t0\t\t\t1\n"},
+		{"b.jsonl", `{"neardup_copies":9,"id":"keep1","text":"a","more":{"neardup_sites":[1]} , "neardup_nights" : 7 } ` + "\n" + `{"id":"keep2","neardup\u005fcopies":"\"","text":"neardup_"}`,
+			`{"id":"keep1","text":"a","more":{"neardup_sites":[1]} ,` + one + " \n" + `{"id":"keep2","text":"neardup_",` + two + "\n"},
+		{"b.csv", "neardup_copies,id,\"neardup_nights\",text\n9,keep1,\"1,2\",\"a,\"\"\n\"\"b\"\n,keep2,,y\n", "id,text," + names + "\nkeep1,\"a,\"\"\n\"\"b\",3,2,2026-11-01,2026-11-20,4\nkeep2,y,1,0,,,1\n"},
 		{"a.warc.wet", record("keep1") + record("drop") + record("keep2"), `{"id":"keep1","text":"x",` + date + one + "\n" + `{"id":"keep2","text":"x",` + date + two + "\n"},
 	} {
 		path := filepath.Join(t.TempDir(), c.name)

@@ -338,3 +338,38 @@ func object(b []byte, field func(key, value span)) error {
 	}
 	return nil
 }
+
+// Without appends line, a line that holds one object, to dst, without the keys of
+// that object that drop is true of, and their values. A line that has none of them
+// stays as it is.
+func Without(dst, line []byte, drop func(key []byte) bool) ([]byte, error) {
+	type pair struct{ start, end int }
+	var kept []pair
+	dropped, last := false, 0
+	var name []byte
+	err := object(line, func(k, v span) {
+		if v.kind == kindString {
+			v.end++ // the quote
+		}
+		last = v.end
+		if name = unescape(name[:0], line[k.start:k.end]); drop(name) {
+			dropped = true
+			return
+		}
+		kept = append(kept, pair{k.start - 1, v.end})
+	})
+	if err != nil {
+		return dst, err
+	}
+	if !dropped {
+		return append(dst, line...), nil
+	}
+	dst = append(dst, '{')
+	for i, p := range kept {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, line[p.start:p.end]...)
+	}
+	return append(dst, line[last:]...), nil // from the last value on
+}
