@@ -200,6 +200,15 @@ var byteCounts = func() (t [256]uint64) {
 	return t
 }()
 
+// stops are the marks that end sentences in other scripts than Latin, by their
+// first byte.
+var stops = func() (t [256][]string) {
+	for _, s := range [...]string{"。", "！", "？", "؟", "۔", "।", "။", "។", "።"} {
+		t[s[0]] = append(t[s[0]], s)
+	}
+	return t
+}()
+
 func (x *Extractor) measure(k *block) (m measures) {
 	text := x.text[k.start:k.end]
 	wide := int32(0)
@@ -211,8 +220,10 @@ func (x *Extractor) measure(k *block) (m measures) {
 			sum += byteCounts[c]
 			if c >= 0xe3 && i+2 < len(part) { // a character of three bytes
 				wide++
-				if c == 0xe3 && part[i+1] == 0x80 && part[i+2] == 0x82 { // the full stop of Chinese
-					sum += countPunct + countStop
+			}
+			for _, stop := range stops[c] {
+				if len(part)-i >= len(stop) && string(part[i:i+len(stop)]) == stop {
+					sum += (countPunct | countStop) &^ byteCounts[c]
 				}
 			}
 		}
@@ -282,7 +293,7 @@ func (x *Extractor) cues(text []byte) (set uint8) {
 			}
 		}
 	}
-	return set
+	return set | lineCues(x.lower)&(cueRelated|cueComment|cueShare) // in other languages
 }
 
 // counter counts keys: an open-addressing table that is used again. Its keys
@@ -348,12 +359,16 @@ func pairKey(a, b uint32) uint64 {
 }
 
 // proseMass is the mass outside links from which on a block with a full stop is
-// a paragraph of prose.
-const proseMass = 80
+// a paragraph of prose, and longMass that of one without: some scripts have none.
+const (
+	proseMass = 80
+	longMass  = 300
+)
 
 func (x *Extractor) isProse(i int) bool {
 	k := &x.blocks[i]
-	return k.mass-k.linked >= proseMass && k.linked*3 < k.mass && x.measures[i].sentences > 0
+	own := k.mass - k.linked
+	return k.linked*3 < k.mass && (own >= proseMass && x.measures[i].sentences > 0 || own >= longMass)
 }
 
 // count sets how often texts and elements are repeated, and what repeated ones

@@ -25,13 +25,18 @@ const (
 	sRun   // … in like siblings of the most repeated element
 	sGroup // … in elements alike anywhere
 	sChunk
-	sBest      // highest of the page
-	sMean      // of the page
-	sSureSide  // before the sure blocks, among them, behind them
-	sSincePrev // blocks since the last sure one
-	sToNext    // to the next
-	sSureShare // of the main text that is expected, what stands before the block
-	sExpected  // main text that is expected on the page
+	sBest       // highest of the page
+	sMean       // of the page
+	sSureSide   // before the sure blocks, among them, behind them
+	sSincePrev  // blocks since the last sure one
+	sToNext     // to the next
+	sSureShare  // of the main text that is expected, what stands before the block
+	sExpected   // main text that is expected on the page
+	sLikely     // the stretch of likely blocks around the block, for the largest
+	sLikelySide // before the largest, in it, behind it
+	sLikelyGap  // unlikely blocks between it and the block
+	sLikelyMass // their text
+	sLikelyCues // what lines say from its end to the block
 	secondCount
 )
 
@@ -59,6 +64,8 @@ const (
 	nearReach  = 3
 	wideReach  = 10
 	sureEnough = 800
+	likely     = 500
+	likelyGap  = 2 // unlikely blocks in a row that end no stretch of likely ones
 )
 
 // expectations are what the first look expects of a page. They are used again.
@@ -152,6 +159,59 @@ func (x *Extractor) fillSecond() {
 		x.set(sExpected, i, lg(int32(whole.main/1000)))
 	}
 	x.fillSure()
+	x.fillLikely()
+}
+
+// fillLikely sets the features of where a block stands to the stretches of likely
+// blocks: an article is the largest, teasers and comments are others behind it.
+func (x *Extractor) fillLikely() {
+	e := &x.expected
+	x.stretches = x.stretches[:0]
+	for i, p := range e.probabilities {
+		if p < likely {
+			continue
+		}
+		if last := len(x.stretches) - 1; last < 0 || i-x.stretches[last].end > likelyGap {
+			x.stretches = append(x.stretches, stretch{first: i})
+		}
+		at := &x.stretches[len(x.stretches)-1]
+		at.end = i + 1
+		at.mass += int32(int64(x.blocks[i].mass) * p / 1000)
+	}
+	var most stretch
+	for _, s := range x.stretches {
+		if s.mass > most.mass {
+			most = s
+		}
+	}
+	for _, s := range x.stretches {
+		v := share(s.mass, most.mass)
+		for i := s.first; i < s.end; i++ {
+			x.set(sLikely, i, v)
+		}
+	}
+	var gap, mass int32
+	cues := uint8(0)
+	step := func(i int) {
+		if e.probabilities[i] < likely {
+			gap, mass = gap+1, mass+x.blocks[i].mass
+		}
+		cues |= x.column(fNotice)[i]
+		x.set(sLikelyGap, i, lg(gap))
+		x.set(sLikelyMass, i, lg(mass))
+	}
+	for i := most.end; i < len(x.blocks); i++ {
+		x.set(sLikelySide, i, 2)
+		step(i)
+		x.set(sLikelyCues, i, cues)
+	}
+	gap, mass = 0, 0
+	for i := most.first - 1; i >= 0; i-- {
+		step(i)
+	}
+	for i := most.first; i < most.end; i++ {
+		x.set(sLikelySide, i, 1)
+	}
 }
 
 // fillSure sets the features of where a block stands to the sure ones.

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"bytes"
 	_ "embed" // the model
 	"math"
 	"slices"
@@ -40,6 +41,11 @@ const (
 	// maximize F1 measure" (2014). More was better on pages that the model had not
 	// seen: news gain precision, and lists lose little.
 	bestShare = 0.75
+	// plainShare is that share on a page that does not say what it is, if mostlyProse
+	// of the main text that is expected is prose: older pages and smaller sites put
+	// more prose around an article, with less to tell it by.
+	plainShare  = 0.84
+	mostlyProse = 0.6
 	// minProbability is what a block needs in any case, on a page that has one
 	// with more.
 	minProbability = 0.15
@@ -50,8 +56,9 @@ const (
 	// behind it.
 	sureHeading = 0.6
 	// commentedProse is the mass of prose before the comments on it from which on
-	// they are no main text.
+	// they are no main text, and commentedOwn that of prose in no message.
 	commentedProse = 500
+	commentedOwn   = 200
 	// mostRaised is how much the second look may add to the logit of the first, on
 	// pages that have so much text that is likely, or so much in all.
 	mostRaised = 2
@@ -59,6 +66,9 @@ const (
 	muchText   = 2000
 	// menuLines is how many links that were made one block are a menu.
 	menuLines = 256
+	// fewBody is the mass that a text has without the page's title and summary,
+	// where these are left out of it.
+	fewBody = 60
 )
 
 // AppendMain appends the page's main text, a line for each block: the blocks
@@ -91,6 +101,8 @@ func (x *Extractor) AppendMain(dst []byte) []byte {
 // appendChosen appends the blocks that were judged to be main text.
 func (x *Extractor) appendChosen(dst []byte) []byte {
 	x.choose()
+	x.takeBody()
+	x.dropTitles()
 	return x.join(dst, func(i int) bool { return x.chosen[i] && !x.taken(i) })
 }
 
@@ -120,23 +132,116 @@ func (x *Extractor) choose() {
 	x.dropComments()
 }
 
-// dropComments leaves out the comments behind an article. The posts of a forum
-// are its main text, and are marked alike: they have no article before them.
-func (x *Extractor) dropComments() {
-	if x.kinds&kindForum != 0 {
-		return
-	}
-	comment := func(i int) bool {
-		n := &x.nodes[x.blocks[i].node]
-		return (n.above|n.marks)&(1<<markComment) != 0
-	}
-	prose, first := int32(0), 0
-	for ; first < len(x.blocks) && !comment(first); first++ {
-		if x.chosen[first] && x.isProse(first) {
-			prose += x.blocks[first].mass - x.blocks[first].linked
+// dropTitles leaves out the page's title and summary where they have more than
+// half as much text as the rest: short news then is compared by its body. With
+// less of them, a body under another title has a Jaccard similarity of .5 or more
+// to itself, and another body under the same title one of .2 or less.
+func (x *Extractor) dropTitles() {
+	prose := len(x.blocks)
+	for i := range x.blocks {
+		if x.chosen[i] && x.isProse(i) && !x.isTitle(i, true) {
+			prose = i
+			break
 		}
 	}
-	if prose < commentedProse {
+	titles, rest := int32(0), int32(0)
+	for i := range x.blocks {
+		if !x.chosen[i] {
+			continue
+		}
+		mass := x.blocks[i].mass / max(1, x.measures[i].repeated)
+		if x.isTitle(i, i < prose) {
+			titles += mass
+		} else {
+			rest += mass
+		}
+	}
+	if rest < fewBody || titles*2 <= rest {
+		return
+	}
+	for i := range x.blocks {
+		x.chosen[i] = x.chosen[i] && !x.isTitle(i, i < prose)
+	}
+}
+
+// takeBody takes, where titles alone were taken, the likeliest paragraphs of prose
+// instead: many pages may share a title, and a summary that repeats it.
+func (x *Extractor) takeBody() {
+	highest := 0.0
+	for i := range x.blocks {
+		switch {
+		case x.isTitle(i, false):
+		case x.chosen[i]:
+			return
+		case x.isProse(i):
+			highest = max(highest, probability(x.scores[i]))
+		}
+	}
+	for i := range x.blocks {
+		x.chosen[i] = x.chosen[i] || highest >= surely && x.isProse(i) && probability(x.scores[i]) >= highest*bestShare
+	}
+}
+
+// isTitle reports whether a block is the page's title, of which it may be a part;
+// or its summary, if it stands before the body: what a class says to be one.
+func (x *Extractor) isTitle(i int, before bool) bool {
+	if x.isHeading(i) || x.column(fTitle)[i] != 0 {
+		return true
+	}
+	text := x.blockText(i)
+	for _, title := range [...][]byte{x.shownTitle, x.title} {
+		if title = plainTitle(title); len(title) >= 12 && len(text) <= 2*len(title) && bytes.Contains(text, title) {
+			return true
+		}
+	}
+	return before && x.column(fNear + feature(markTitle))[i] != 0
+}
+
+// plainTitle is a title without the name of the site behind it, and without what
+// stands in brackets before it.
+func plainTitle(title []byte) []byte {
+	if i := bytes.LastIndexAny(title, "_|"); i > 0 {
+		title = title[:i]
+	}
+	if len(title) > 0 && title[0] == '[' {
+		if i := bytes.IndexByte(title, ']'); i > 0 {
+			title = title[i+1:]
+		}
+	}
+	return bytes.TrimSpace(title)
+}
+
+// forumWords are what titles of forums say, in small letters.
+var forumWords = [...][]byte{[]byte("forum"), []byte("message board"), []byte("论坛"), []byte("論壇"), []byte("форум"), []byte("Форум"), []byte("フォーラム"), []byte("포럼"), []byte("منتدى")}
+
+// isForum reports whether the page says that it is one of a forum.
+func (x *Extractor) isForum() bool {
+	return x.kinds&kindForum != 0 || containsAny(x.small(x.title), forumWords[:])
+}
+
+// dropComments leaves out the comments behind an article. The posts of a forum
+// are its main text, and are marked alike: they have no article before them, but
+// for the first post, which is a message as they are.
+func (x *Extractor) dropComments() {
+	if x.isForum() {
+		return
+	}
+	marks := func(i int) uint32 {
+		n := &x.nodes[x.blocks[i].node]
+		return n.above | n.marks
+	}
+	comment := func(i int) bool { return marks(i)&(1<<markComment) != 0 }
+	prose, own, first := int32(0), int32(0), 0
+	for ; first < len(x.blocks) && !comment(first); first++ {
+		if x.chosen[first] && x.isProse(first) {
+			mass := x.blocks[first].mass - x.blocks[first].linked
+			prose += mass
+			if marks(first)&(1<<markMessage) == 0 {
+				own += mass
+			}
+		}
+	}
+	if prose < commentedProse && (own < commentedOwn || x.kinds&kindSite != 0) {
 		return
 	}
 	for i := first; i < len(x.blocks); i++ {
@@ -227,9 +332,12 @@ func (x *Extractor) highest() float64 {
 func (x *Extractor) threshold() float64 {
 	const bins = 256
 	var masses, expected [bins]float64 // of the blocks by probability
-	all := 0.0
+	all, prose := 0.0, 0.0
 	for i := range x.blocks {
 		p, mass := probability(x.scores[i]), float64(x.blocks[i].mass)
+		if x.isProse(i) {
+			prose += p * mass
+		}
 		bin := min(int(p*bins), bins-1)
 		masses[bin] += mass
 		expected[bin] += p * mass
@@ -243,5 +351,9 @@ func (x *Extractor) threshold() float64 {
 			best = max(best, 2*right/(taken+all))
 		}
 	}
-	return min(max(best*bestShare, minProbability), x.highest())
+	share := bestShare
+	if x.kinds == 0 && prose > mostlyProse*all {
+		share = plainShare
+	}
+	return min(max(best*share, minProbability), x.highest())
 }

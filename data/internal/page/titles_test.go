@@ -1,0 +1,118 @@
+package page
+
+import (
+	"strings"
+	"testing"
+)
+
+// Two short stories, each under two titles, as a site shows them: the title as
+// heading, as summary and once more above the body.
+func newsPage(title, body string) string {
+	return "<title>[视频]" + title + "_新闻频道</title><div id=nav><a href=/>首页</a><a href=/n>新闻</a></div><div class=content_area><h1>[视频]" + title +
+		"</h1><div class=info>来源：新闻频道 2025年09月02日 19:54</div><div class=abstract><p>" + title + "</p></div><div class=content><p>" + body +
+		"</p></div></div><div id=footer><a href=/a>关于我们</a> 版权所有</div>"
+}
+
+const (
+	titleA = "人民日报社论：从伟大胜利中汲取奋勇前进的力量，纪念胜利八十周年"
+	titleB = "十四届全国人大四次会议明天上午举行闭幕会，本台将直播大会盛况"
+	storyA = "新闻频道消息：本次列车全长三百二十公里，沿途设有九个车站，计划于明年年底以前全部建成通车。"
+	storyB = "新闻频道消息：考察队昨天回到上海，他们在南极完成了水文、大气和海冰的调查，并布放了两套潜标。"
+)
+
+func mainOf(html string) string {
+	var x Extractor
+	x.Parse([]byte(html))
+	return string(x.AppendMain(nil))
+}
+
+// A body under another title is the same text; another body under the same title
+// has nothing of it.
+func TestShortNewsIsItsBody(t *testing.T) {
+	for _, body := range []string{storyA, storyB} {
+		for _, title := range []string{titleA, titleB} {
+			if got := mainOf(newsPage(title, body)); got != body {
+				t.Errorf("got %q, want %q", got, body)
+			}
+		}
+	}
+	// Where the body is most of the text, the headline stays.
+	long := "<p>" + strings.Join([]string{storyA, storyB, storyA + storyB, storyB + storyA}, "</p><p>")
+	if got := mainOf(newsPage(titleA, long)); !strings.Contains(got, titleA) || !strings.Contains(got, storyB) {
+		t.Errorf("a long body stands without its headline: %q", got)
+	}
+}
+
+func TestPlainTitle(t *testing.T) {
+	for title, want := range map[string]string{
+		"[视频]标题_新闻频道":       "标题",
+		"A headline | Site": "A headline",
+		"A headline":        "A headline",
+		"[1":                "[1",
+		"_":                 "_",
+		"":                  "",
+	} {
+		if got := string(plainTitle([]byte(title))); got != want {
+			t.Errorf("%q: %q, want %q", title, got, want)
+		}
+	}
+}
+
+// commented is a short article, or the first post of a thread, and what readers
+// say of it.
+func commented(head, post string) string {
+	said := strings.Repeat("<li class=comment><b>A reader</b><p>I was there last week and the bridge was closed, so we took the ferry and it was full of people.</p></li>", 6)
+	return "<html><head>" + head + "</head><body><div id=nav><a href=/>Home</a><a href=/a>About</a></div><h1>The bridge is closed</h1>" +
+		"<div class='" + post + "'><p>The old bridge over the river is closed from Monday on, the city said, because its pillars are cracked and need to be repaired before the winter comes.</p>" +
+		"<p>The work will take about three months. Until then a ferry runs every ten minutes, and buses take the long way round.</p></div><ol class=comments>" + said + "</ol></body></html>"
+}
+
+// The comments on a short article are none of it; the posts of a thread are.
+func TestComments(t *testing.T) {
+	const comment, article = "the bridge was closed", "The old bridge"
+	for _, c := range []struct {
+		name, head, post string
+		want             bool
+	}{
+		{"an article", "<title>The bridge is closed - City News</title>", "entry-content", false},
+		{"a thread by its posts", "<title>The bridge is closed</title>", "message", true},
+		{"a thread by its title", "<title>The bridge is closed - River Forum</title>", "entry-content", true},
+		{"a thread by its markup", `<title>The bridge is closed</title><script type="application/ld+json">{"@type":"DiscussionForumPosting"}</script>`, "entry-content", true},
+	} {
+		var x Extractor
+		x.Parse([]byte(commented(c.head, c.post)))
+		x.judge(model)
+		x.chosen = make([]bool, len(x.blocks))
+		for i := range x.chosen {
+			x.chosen[i] = true
+		}
+		x.dropComments()
+		text := string(x.join(nil, func(i int) bool { return x.chosen[i] }))
+		if strings.Contains(text, comment) != c.want || !strings.Contains(text, article) {
+			t.Errorf("%s: %q", c.name, text)
+		}
+	}
+}
+
+// Sentences end by other marks in other scripts, and long text without any is prose.
+func TestStops(t *testing.T) {
+	for _, text := range []string{
+		"这座桥从星期一起关闭，因为桥墩出现了裂缝，需要修理，渡轮每十分钟一班，公共汽车绕行，市政府表示！",
+		"पुराना पुल सोमवार से बंद रहेगा क्योंकि उसके खंभों में दरारें हैं और मरम्मत की ज़रूरत है।",
+		"هل ستكون العبارات كافية لنقل الركاب إلى الضفة الأخرى خلال الأشهر القادمة من أعمال الإصلاح؟",
+		strings.Repeat("สะพานเก่าปิดตั้งแต่วันจันทร์ ", 10),
+	} {
+		var x Extractor
+		x.Parse([]byte("<p>" + text))
+		x.fill()
+		if !x.isProse(0) {
+			t.Errorf("no prose: %s", text)
+		}
+	}
+	var x Extractor
+	x.Parse([]byte("<p>" + strings.Repeat("word ", 40)))
+	x.fill()
+	if x.isProse(0) {
+		t.Error("a line of 160 bytes without a full stop is prose")
+	}
+}
