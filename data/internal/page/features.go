@@ -218,6 +218,9 @@ func (x *Extractor) measure(k *block) (m measures) {
 		sum := uint64(0)
 		for i, c := range part {
 			sum += byteCounts[c]
+			if c < 0xd8 { // no other script that is looked for
+				continue
+			}
 			if c >= 0xe3 && i+2 < len(part) { // a character of three bytes
 				wide++
 			}

@@ -40,11 +40,11 @@ const (
 	// Lipton, Elkan, Narayanaswamy, "Optimal thresholding of classifiers to
 	// maximize F1 measure" (2014). More was better on pages that the model had not
 	// seen: news gain precision, and lists lose little.
-	bestShare = 0.75
+	bestShare = 0.7
 	// plainShare is that share on a page that does not say what it is, if mostlyProse
 	// of the main text that is expected is prose: older pages and smaller sites put
 	// more prose around an article, with less to tell it by.
-	plainShare  = 0.84
+	plainShare  = 0.85
 	mostlyProse = 0.6
 	// minProbability is what a block needs in any case, on a page that has one
 	// with more.
