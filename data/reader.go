@@ -116,7 +116,10 @@ func Give(m Memory, n int64) {
 	}
 }
 
-// TolerateMissing returns nil for a *NoColumn that Missing is told of, else err.
+// TolerateMissing lets a reader go on without a column that a file lacks: if err
+// is or wraps a *NoColumn and the caller has set Missing, it calls Missing with it
+// and returns nil. Any other error, and every error without Missing, comes back as
+// it is.
 func (o ReaderOptions) TolerateMissing(err error) error {
 	missing := (*NoColumn)(nil)
 	if o.Missing == nil || !errors.As(err, &missing) {

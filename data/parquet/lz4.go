@@ -11,8 +11,10 @@ import (
 )
 
 // Arrow has names for the two LZ4 codecs of Parquet, and no code: the older
-// one was written with three framings. This adds both to its table, which it
-// offers no other way to add to.
+// one was written with three framings. This adds both to its table of codecs.
+// Arrow v15 exports no way to register a codec and takes none as an option; see
+// job/docs/decisions/lz4.md. If Arrow renames the table, it is nil here, and init
+// panics before any test runs.
 //
 //go:linkname codecs github.com/apache/arrow/go/v15/parquet/compress.codecs
 var codecs map[compress.Compression]compress.Codec

@@ -18,7 +18,7 @@ import (
 
 // Within the run directory's state.
 const (
-	FramesFolder = "frames" // what short texts of a split share but for a slot
+	framesFolder = "frames" // what short texts of a split share but for a slot
 	FormsFile    = "forms"  // what enough of the run's short texts do
 )
 
@@ -38,7 +38,7 @@ func newFrameCounter(job *Job, task int) *frameCounter {
 	if !Rule(job.Config.Match).ShortTexts {
 		return nil
 	}
-	return &frameCounter{counter: sketch.NewFormCounter(), dir: job.Dir, name: rundir.StatePart(FramesFolder, task)}
+	return &frameCounter{counter: sketch.NewFormCounter(), dir: job.Dir, name: rundir.StatePart(framesFolder, task)}
 }
 
 // add counts a short text.
@@ -73,7 +73,7 @@ func WriteForms(ctx context.Context, job *Job, l *library.Library) (name string,
 	}
 	all := sketch.NewFormCounter()
 	for task := range job.Splits {
-		path := job.Dir.Path(rundir.StatePart(FramesFolder, task))
+		path := job.Dir.Path(rundir.StatePart(framesFolder, task))
 		body, err := state.Read(path, kindFrames)
 		if err != nil {
 			return "", 0, err

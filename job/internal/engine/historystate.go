@@ -28,13 +28,13 @@ const (
 
 // WriteHistory writes what the library says of the documents of a split.
 func WriteHistory(job *Job, task int, docs []HistoryDocument) (name string, err error) {
-	name = rundir.StatePart(HistoryFolder, task)
+	name = rundir.StatePart(historyFolder, task)
 	return name, state.WriteGob(job.Dir.Path(name), kindHistory, docs)
 }
 
 // ReadHistory reads what WriteHistory wrote.
 func ReadHistory(dir *rundir.Dir, task int) (HistoryByDocument, error) {
-	docs, err := state.ReadGob[[]HistoryDocument](dir.Path(rundir.StatePart(HistoryFolder, task)), kindHistory)
+	docs, err := state.ReadGob[[]HistoryDocument](dir.Path(rundir.StatePart(historyFolder, task)), kindHistory)
 	byDoc := make(HistoryByDocument, len(docs))
 	for i := range docs {
 		byDoc[docs[i].Doc] = &docs[i]

@@ -19,7 +19,7 @@ import (
 
 // Within the run directory's state.
 const (
-	SamplesFolder = "samples"   // pages for learning templates, a file for each split that was sampled
+	samplesFolder = "samples"   // pages for learning templates, a file for each split that was sampled
 	TemplatesFile = "templates" // what was learned of them, with what the library knew
 )
 
@@ -131,7 +131,7 @@ func samplePages(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers 
 		if err != nil {
 			return err
 		}
-		rec.Outputs = []string{rundir.StatePart(SamplesFolder, rec.Task)}
+		rec.Outputs = []string{rundir.StatePart(samplesFolder, rec.Task)}
 		if err := state.Write(job.Dir.Path(rec.Outputs[0]), kindSample, blob); err != nil {
 			return err
 		}

@@ -31,7 +31,7 @@ const (
 	NamesFolder    = "names"     // the ids that the tables have
 	SitesFolder    = "sites"     // of output.annotate: of how many sites clusters are, see WriteSites
 	PairsFolder    = "pairs"     // of all_pairs: pairs by the split of their first document
-	HistoryFolder  = "history"   // of a run with a library: what it says of the documents
+	historyFolder  = "history"   // of a run with a library: what it says of the documents
 )
 
 // Counts of a write task's record.

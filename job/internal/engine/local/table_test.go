@@ -32,7 +32,7 @@ func TestTableOfItsOwn(t *testing.T) {
 		},
 		Brings: brings,
 		FirstShared: func(r *mapper.Rule, _ int, a, b *data.View) bool {
-			return !slices.ContainsFunc(mapper.Tables[:own], func(history mapper.Table) bool { return history.Brings(r, a, b) })
+			return !slices.ContainsFunc(mapper.Tables[:own], func(before mapper.Table) bool { return before.Brings(r, a, b) })
 		},
 	})
 	t.Cleanup(func() { mapper.Tables = mapper.Tables[:own] })
