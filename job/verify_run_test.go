@@ -169,7 +169,7 @@ func changed(rnd *rand.Rand, files tree) (name, how string) {
 
 // A verification of what is no run says so.
 func TestVerifyNoRun(t *testing.T) {
-	if _, err := job.VerifyRun(t.Context(), t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "no run directory") {
+	if _, err := job.VerifyRun(t.Context(), t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "is not a run directory") {
 		t.Error(err)
 	}
 }
