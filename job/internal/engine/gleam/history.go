@@ -53,7 +53,7 @@ type part struct {
 
 const kindPart = "neardup part 3"
 
-// Earlier deals the splits, in groups, to one worker an agent, which takes all cores of its
+// History deals the splits, in groups, to one worker an agent, which takes all cores of its
 // host and holds the index of the run once.
 func (e *Engine) History(ctx context.Context, job *engine.Job, documents *engine.RunDocuments, l *library.Library, splits []library.Split, found *history.Matches) error {
 	p := historyParts{dir: job.Dir.Path(rundir.State, engine.HistoryParts), found: found}

@@ -43,7 +43,7 @@ func (e *Engine) Each(ctx context.Context, job *engine.Job, stage engine.Stage, 
 	})
 }
 
-// Earlier has all workers stream row groups of the library, whatever splits
+// History has all workers stream row groups of the library, whatever splits
 // they are of.
 func (e *Engine) History(ctx context.Context, job *engine.Job, documents *engine.RunDocuments, l *library.Library, splits []library.Split, found *history.Matches) error {
 	return documents.Join(ctx, l, splits, e.workers, found, job.Tell)
