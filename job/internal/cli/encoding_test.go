@@ -22,7 +22,7 @@ func TestWrongEncoding(t *testing.T) {
 	}
 	for encoding, wrong := range map[string]bool{"utf-8": true, "gb18030": false} {
 		code, stderr := inProcess("run", path, "--out", filepath.Join(t.TempDir(), "out"), "--encoding", encoding)
-		if code != exitDone || strings.Contains(stderr, "leave --encoding out") != wrong || wrong && !strings.Contains(stderr, "documents=40 of=40") {
+		if code != exitDone || strings.Contains(stderr, "leave the flag out") != wrong || wrong && !strings.Contains(stderr, "documents=40 of=40") {
 			t.Errorf("%s: exit code %d: %s", encoding, code, stderr)
 		}
 	}
