@@ -1,6 +1,18 @@
-// Package job runs neardup's stages in their order over a run directory (see
-// Stages). It resumes what an earlier process began, checks that no row is lost
-// between two stages, and sums up. It never parses flags, prints or exits.
+// Package job runs neardup's stages over a run directory.
+//
+// [Run] plans the input as splits, opens the run directory, and executes the
+// list of stages (stages.go) in order:
+//
+//	documents ─ learn, templates ─► boilerplate ─ fingerprint ─► views
+//	views ─ exact, history, match ─► pairs ─ texts, verify ─► verified pairs
+//	pairs ─ cluster ─► decisions ─ ids, write, publish ─► tables, clean dump, library
+//
+// Each finished task leaves a record, written after its outputs. A run that is
+// started again skips every task that has one, so it resumes where the earlier
+// process stopped and produces the same bytes. Between two stages the run
+// checks that no row is lost.
+//
+// The package never parses flags, prints or exits.
 package job
 
 import (
@@ -33,7 +45,7 @@ import (
 	"github.com/neardup/neardup/simhash"
 )
 
-// Commands a run directory can be of.
+// The commands that make a run directory.
 const (
 	CommandRun   = engine.CommandRun   // documents in
 	CommandMatch = engine.CommandMatch // fingerprints in
@@ -45,14 +57,17 @@ type Request struct {
 	Inputs  []string // files, folders, globs, "-"
 	Out     string   // run directory
 	Config  config.Config
-	Columns data.ForeignColumns // of a foreign fingerprint file, for engine.CommandMatch
+	Columns data.ForeignColumns // how to read fingerprint files of other programs; for CommandMatch
 	Engine  engine.Engine
 	Log     *slog.Logger
 	Stdin   io.Reader
 
-	// Progress, when not nil, is told when a stage starts. It returns what is
-	// called as each pass of the stage over so many units begins, which returns
-	// what is called as that advances, and what is called when the stage is done.
+	// Progress reports progress; it may be nil. Run calls it when a stage
+	// starts. It returns two functions:
+	//   - pass: called when the stage begins a pass over total units. It
+	//     returns advance, which is called concurrently with the number of
+	//     units just done.
+	//   - done: called once, when the stage ends.
 	Progress func(stage string) (pass func(total int64, unit string) (advance func(int64)), done func())
 }
 
@@ -63,15 +78,15 @@ type run struct {
 	manifest rundir.Manifest
 	warnings *atomic.Int64
 	analyzer *simhash.Analyzer // nil for a run that only matches
-	release  func() error      // the analyzer's memory
+	release  func() error      // frees the analyzer's memory
 }
 
 // Summary is what a run did.
 type Summary = summary.Summary
 
-// Run does what the request asks for, or what is left of it, and returns the
-// summary. With an error the run directory holds all that was finished, the
-// same request goes on from there, and the summary says how far the run came.
+// Run executes the request, or resumes it, and returns the summary, which is
+// never nil. After an error the run directory keeps all finished tasks, the
+// same request resumes there, and the summary says how far the run came.
 func Run(ctx context.Context, req Request) (*Summary, error) {
 	s := &Summary{Command: req.Command, Out: req.Out, Skipped: map[string]int64{}, LengthClasses: map[string]int64{}, Languages: map[string]int64{}, Began: time.Now().UTC()}
 	var warnings atomic.Int64
@@ -96,7 +111,8 @@ func Run(ctx context.Context, req Request) (*Summary, error) {
 	return s, err
 }
 
-// ended completes the summary.
+// ended fills in what the summary knows only at the end: time, memory,
+// excluded hosts, warnings.
 func (r *run) ended() {
 	s := r.Sum
 	s.Seconds, s.PeakMemory = time.Since(s.Began).Seconds(), machine.PeakMemory()
@@ -109,7 +125,9 @@ func (r *run) ended() {
 	s.Warnings = r.warnings.Load()
 }
 
-// run executes what is left of the request.
+// run checks the settings, opens the run directory, executes the stages that
+// have no records yet, and marks the run as finished. For a finished run it
+// only reads the summary.
 func (r *run) run(ctx context.Context) (err error) {
 	if err := r.Config.Check(); err != nil {
 		return err
@@ -175,7 +193,9 @@ func (r *run) run(ctx context.Context) (err error) {
 	return r.Dir.ClearState(keep...)
 }
 
-// open plans the run and adopts its directory.
+// open lists the splits of the input, opens and locks the run directory, and
+// adopts it: it writes the manifest of a new run, or checks that the existing
+// run has the same one. On error it leaves nothing open.
 func (r *run) open(ctx context.Context) (err error) {
 	hash, err := r.Config.Hash()
 	if err != nil {
@@ -185,8 +205,8 @@ func (r *run) open(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("config: %w", err)
 	}
-	// Without a file on standard input, the input is looked at first, so that
-	// a mistyped path leaves no run directory behind.
+	// Unless documents come on standard input, list the input before creating
+	// the run directory, so that a mistyped path leaves no directory behind.
 	var splits []data.Split
 	spooled := slices.Contains(r.req.Inputs, "-")
 	if !spooled {
@@ -247,9 +267,10 @@ func (r *run) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// departed returns the splits of the run directory that this run is to go on
-// with, if files of them are gone from the input since they were fingerprinted
-// and the run has their texts itself. found are the splits of what there is.
+// departed handles a resumed run some of whose input files were deleted. If the
+// files that are missing were all fingerprinted, and the run directory holds
+// their texts, it returns the splits of the manifest, and ok: the run can go on
+// without the files. found are the splits that the input has now.
 func (r *run) departed(found []data.Split) (splits []data.Split, ok bool) {
 	var m rundir.Manifest
 	if r.Command != CommandRun || rundir.ReadJSON(filepath.Join(r.req.Out, rundir.ManifestFile), &m) != nil || slices.Equal(found, m.Splits) {
@@ -282,7 +303,8 @@ func (r *run) departed(found []data.Split) (splits []data.Split, ok bool) {
 	return m.Splits, true
 }
 
-// names reports whether an input is a file, its folder, or a pattern of it.
+// names reports whether the argument input refers to the file at path: as the
+// file itself, as a folder above it, or as a pattern that matches it.
 func names(input, path string) bool {
 	match, err := filepath.Match(input, path)
 	below, notBelow := filepath.Rel(input, path)
@@ -305,13 +327,13 @@ func (r *run) expand(inputs []string) ([]data.Split, error) {
 	return splits, err
 }
 
-// stdinFile keeps what came on standard input, within the state folder.
+// stdinFile, in the state folder, is the copy of standard input.
 const stdinFile = "stdin"
 
-// spool writes standard input to a file of the run directory, where a resumed
-// run and the clean dump can read it again, and puts the file in its place
-// among the inputs. What an attempt left that did not come to be a run is not
-// this one's.
+// spool copies standard input to a file of the run directory, since a resumed
+// run and the clean dump read it again. It returns the inputs with that file in
+// place of "-". A copy without a manifest beside it comes from an attempt that
+// never became a run; spool replaces it.
 func (r *run) spool() ([]string, error) {
 	path := r.Dir.Path(rundir.State, stdinFile)
 	_, spooled := os.Stat(path)
@@ -340,7 +362,8 @@ func (r *run) spool() ([]string, error) {
 	return inputs, nil
 }
 
-// files lists what the run wrote.
+// files adds to the summary the output folders that have files, with the number
+// and the total size of these.
 func (r *run) files(s *Summary) error {
 	for _, name := range rundir.Outputs {
 		paths, err := rundir.Parts(r.req.Out, name)

@@ -24,24 +24,25 @@ import (
 	"github.com/neardup/neardup/job/internal/summary"
 )
 
-// Stage is one stage of a run, with all that is to be known of it. Both engines,
-// records, resume, progress, status and architecture.md read it from the list.
+// Stage is one stage of a run. Execution, task records, resume, progress,
+// status and architecture.md all read the one list of them.
 type Stage struct {
-	engine.Stage        // its name; of a stage with a task for each split, that task
-	Of           string // which runs have it; empty: all
-	Doc          string // what becomes of what
+	engine.Stage        // the name, and the task if there is one for each split
+	Of           string // which runs have the stage, for documentation; empty: all
+	Doc          string // its input → its output, for documentation
 
-	when  func(command string, c *config.Config) bool                  // it is a stage of such a run; nil: of all
-	task  func(context.Context, *stage.Run, *rundir.TaskRecord) error  // of a stage of one task: fills in what it did
-	done  func(context.Context, *stage.Run, []rundir.TaskRecord) error // takes the records in; may be nil
-	stays bool                                                         // what it did holds when the library has changed since
+	when  func(command string, c *config.Config) bool                  // whether such a run has the stage; nil: every run has
+	task  func(context.Context, *stage.Run, *rundir.TaskRecord) error  // the single task, which fills in the record; nil if there is a task for each split
+	done  func(context.Context, *stage.Run, []rundir.TaskRecord) error // checks the records of all tasks and adds them to the summary; may be nil
+	stays bool                                                         // the result does not depend on the library, and stays valid when that changes
 }
 
-// PerSplit reports whether the stage has a task for each split, which the engine
-// executes. The others are one task of this process.
+// PerSplit reports whether the stage has a task for each split. The engine
+// executes those tasks, on any host. Any other stage is one task, which this
+// process executes.
 func (s *Stage) PerSplit() bool { return s.Task != nil }
 
-// stages are all stages in their order.
+// stages lists all stages in the order in which a run executes them.
 var stages = []Stage{
 	{
 		Stage: engine.Against,
@@ -137,8 +138,8 @@ func hasReference(command string, c *config.Config) bool {
 	return command == engine.CommandRun && c.Against.On()
 }
 
-// isOf reports whether it is a stage of such a run. A run against a reference has
-// one stage instead of all others.
+// isOf reports whether a run with that command and configuration has the stage.
+// A run against a reference has the stage against and no other.
 func (s *Stage) isOf(command string, c *config.Config) bool {
 	if hasReference(command, c) {
 		return s.Name == engine.Against.Name
@@ -146,7 +147,8 @@ func (s *Stage) isOf(command string, c *config.Config) bool {
 	return s.when == nil || s.when(command, c)
 }
 
-// Stages lists the stages of the run with that manifest in their order.
+// Stages lists, in order, the stages of the run with manifest m; none if the
+// settings in m cannot be read.
 func Stages(m rundir.Manifest) (of []Stage) {
 	c, err := config.Recorded(m.Config)
 	if err != nil {
@@ -164,7 +166,8 @@ func stagesOf(command string, c *config.Config) (of []Stage) {
 	return of
 }
 
-// StageNames lists the stages of such a run by name.
+// StageNames lists, in order, the names of the stages of a run with that command
+// and configuration.
 func StageNames(command string, c *config.Config) (names []string) {
 	for _, s := range stagesOf(command, c) {
 		names = append(names, s.Name)
@@ -172,7 +175,9 @@ func StageNames(command string, c *config.Config) (names []string) {
 	return names
 }
 
-// execute executes what is left of the stages.
+// execute executes the stages in order, without the tasks that have a record. It
+// calls each stage's done even if all its tasks were finished before, since the
+// summary needs what done adds.
 func (r *run) execute(ctx context.Context) error {
 	if r.Config.Library.Path != "" {
 		if err := history.Open(ctx, &r.Run, r.forget); err != nil {
@@ -200,8 +205,8 @@ func (r *run) execute(ctx context.Context) error {
 	return nil
 }
 
-// records returns the records of a stage's tasks, empty for those that are
-// left, and how many are finished.
+// records returns the records of a stage's tasks, and how many tasks are
+// finished. The record of an unfinished task is the zero value.
 func (r *run) records(s Stage) (records []rundir.TaskRecord, finished int, err error) {
 	records = make([]rundir.TaskRecord, 1)
 	if s.PerSplit() {
@@ -220,7 +225,8 @@ func (r *run) records(s Stage) (records []rundir.TaskRecord, finished int, err e
 	return records, finished, nil
 }
 
-// perSplit has the engine execute the tasks without a record.
+// perSplit has the engine execute the tasks that have no record, and fills in
+// records.
 func (r *run) perSplit(ctx context.Context, s Stage, records []rundir.TaskRecord) error {
 	var missing []int
 	var splits []data.Split // of them
@@ -252,7 +258,8 @@ func (r *run) perSplit(ctx context.Context, s Stage, records []rundir.TaskRecord
 	})
 }
 
-// single executes a stage of one task.
+// single executes a stage of one task in this process, and fills in its record.
+// A panic of the task becomes an error.
 func (r *run) single(ctx context.Context, s Stage, records []rundir.TaskRecord) error {
 	pass, finish := r.req.Progress(s.Name)
 	defer finish()
@@ -263,7 +270,8 @@ func (r *run) single(ctx context.Context, s Stage, records []rundir.TaskRecord) 
 	})
 }
 
-// forget has all that this run made of its library be made again.
+// forget removes the records of all stages whose results depend on the library,
+// so that the run executes these stages again.
 func (r *run) forget() error {
 	for _, s := range stages {
 		if s.stays {

@@ -16,13 +16,15 @@ import (
 	"github.com/neardup/neardup/job/internal/show"
 )
 
-// errDamagedRun is returned for a finished run whose files are not what they
-// were: it has not kept what it would need to make them again.
+// errDamagedRun is returned for a finished run some of whose files have changed.
+// Unlike an unfinished run, it no longer has the state from which it could
+// write them again.
 var errDamagedRun = errors.New("the finished run is damaged")
 
-// distrust compares the files of a run that was begun before with their records,
-// before anything of it is believed. Of an unfinished run the tasks with other
-// files are done again.
+// distrust compares the files of a resumed run with the checksums in the task
+// records, before any stage reads them. In an unfinished run it removes the
+// records of tasks whose files differ, so that they run again. For a finished
+// run it returns errDamagedRun.
 func (r *run) distrust(ctx context.Context) error {
 	bytes, err := r.Dir.Bytes()
 	if err != nil || bytes == 0 {
@@ -49,7 +51,7 @@ func (r *run) distrust(ctx context.Context) error {
 		}
 	}
 	missing := !slices.ContainsFunc(wrong, func(p rundir.Problem) bool { return !errors.Is(p.Err, fs.ErrNotExist) })
-	if !missing { // else it was interrupted, or tidied
+	if !missing { // files that are merely missing need no warning: the run was interrupted, or someone tidied up
 		r.Log.Warn("files of the run are not as they were written: their tasks are done again", "files", len(wrong), "tasks", len(tasks), "first", wrong[0].Err)
 	}
 	return nil
@@ -62,20 +64,22 @@ func andMore(n int) string {
 	return fmt.Sprintf(", and %s more", show.Count(n, "file"))
 }
 
-// RunVerified is what a verification found of a run.
+// RunVerified is the result of VerifyRun.
 type RunVerified struct {
 	Path     string   `json:"path"`
 	Sound    bool     `json:"sound"`
 	Finished bool     `json:"finished"`
-	Tasks    int      `json:"tasks"`    // of stages that are done or begun
-	Files    int      `json:"files"`    // that were compared
-	Bytes    int64    `json:"bytes"`    //
-	Unsummed int      `json:"unsummed"` // files of an earlier program, of which only that they are there is known
-	Damaged  []string `json:"damaged"`  // a line each, the file first
+	Tasks    int      `json:"tasks"`    // finished tasks, of all stages
+	Files    int      `json:"files"`    // files compared with their checksums
+	Bytes    int64    `json:"bytes"`    // size of those files, by their records
+	Unsummed int      `json:"unsummed"` // files that have no checksum, since an earlier version wrote them
+	Damaged  []string `json:"damaged"`  // one line a problem, beginning with the file
 }
 
-// VerifyRun compares all files of the run directory at path with its records.
-// reading is told of the bytes; nil: nobody is.
+// VerifyRun compares all files of the run directory at path with the checksums
+// in its task records. It changes nothing. The result lists damage; an error
+// means that the comparison itself failed. reading, for progress, is called with
+// the number of bytes to read; it may be nil.
 func VerifyRun(ctx context.Context, path string, reading func(total int64, unit string) (advance func(int64))) (*RunVerified, error) {
 	m, err := rundir.ReadManifest(path)
 	v := &RunVerified{Path: path, Damaged: []string{}}
@@ -109,15 +113,18 @@ func VerifyRun(ctx context.Context, path string, reading func(total int64, unit 
 	return v, nil
 }
 
-// isDamaged reports whether the folder has a manifest, which is then one that
-// cannot be read.
+// isDamaged reports whether the folder has a manifest. Its caller failed to read
+// one: the manifest is damaged if there is one, else the folder is no run
+// directory.
 func isDamaged(path string) bool {
 	_, err := os.Stat(filepath.Join(path, rundir.ManifestFile))
 	return err == nil
 }
 
-// tasks looks for the records of a run's tasks, and reports whether all that are
-// there can be read.
+// tasks reads the records of all the run's tasks, counts these and their
+// outputs, and adds bad records to Damaged. whole reports whether every record
+// that exists is sound; a missing record of a finished run is damage, but leaves
+// whole true.
 func (v *RunVerified) tasks(dir *rundir.Dir, m rundir.Manifest) (whole bool) {
 	whole = true
 	for _, stage := range Stages(m) {
@@ -145,7 +152,8 @@ func (v *RunVerified) tasks(dir *rundir.Dir, m rundir.Manifest) (whole bool) {
 	return whole
 }
 
-// count counts the outputs of a task, but for state that is not kept.
+// count counts the outputs of a task. It leaves out state that a finished run
+// has cleared.
 func (v *RunVerified) count(dir *rundir.Dir, r *rundir.TaskRecord) {
 	for _, name := range r.Outputs {
 		_, summed := r.Sums[name]
@@ -161,7 +169,8 @@ func (v *RunVerified) count(dir *rundir.Dir, r *rundir.TaskRecord) {
 	}
 }
 
-// outputs compares the tasks' outputs with their records.
+// outputs compares the outputs of the tasks with their records, and adds what
+// differs to Damaged, with files that no task wrote.
 func (v *RunVerified) outputs(ctx context.Context, dir *rundir.Dir, reading func(total int64, unit string) (advance func(int64))) (err error) {
 	advance := func(int64) {}
 	if reading != nil {
@@ -184,7 +193,7 @@ func (v *RunVerified) outputs(ctx context.Context, dir *rundir.Dir, reading func
 	return err
 }
 
-// Print writes what was found for a person.
+// Print writes the result as text: the damaged files, or that the run is sound.
 func (v *RunVerified) Print(w io.Writer) error {
 	var b strings.Builder
 	for _, line := range v.Damaged {

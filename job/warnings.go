@@ -6,7 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// counted is a log that counts the warnings it is given, shown or not.
+// counted is a log handler that counts warnings and errors, including those
+// that the handler below it does not show.
 type counted struct {
 	slog.Handler
 	warnings *atomic.Int64

@@ -1,8 +1,12 @@
-// Package dedup is neardup for a Go program whose documents are in memory: the
-// fingerprint of a text, the pairs of fingerprints within a distance, the groups
-// of texts that are nearly the same. It calls the method of a run, with the
-// preset balanced and its defaults, and has none of its own. It reads and writes
-// no file; what memory does not hold is for the command.
+// Package dedup finds near-duplicates among texts that are in memory.
+//
+//   - [Fingerprint] returns the SimHash of a text.
+//   - [Pairs] returns the pairs of fingerprints within a Hamming distance.
+//   - [Dedup] returns the groups of texts that are nearly the same.
+//
+// All three call the code of a run with its default settings, so they find what
+// the command finds with the preset balanced. The package reads and writes no
+// files. Use the command for texts that do not fit into memory.
 package dedup
 
 import (
@@ -23,7 +27,8 @@ import (
 	"github.com/neardup/neardup/simhash/columns"
 )
 
-// analyzer is made once; it keeps its dictionary for good.
+// analyzer makes the Analyzer at the first call. Its dictionary stays in memory
+// until the process ends.
 var analyzer = sync.OnceValues(func() (*simhash.Analyzer, error) {
 	a, _, err := engine.NewAnalyzer(config.Default().Features)
 	return a, err
@@ -39,11 +44,15 @@ func Fingerprint(text string) (simhash.Fingerprint, error) {
 	return simhash.Fingerprint{Hi: rows[0].Hi, Lo: rows[0].Lo}, nil
 }
 
-// Pair is two fingerprints, by their places A < B, within a Hamming distance.
+// Pair is a pair of fingerprints, A < B being their indices, and their Hamming
+// distance.
 type Pair struct{ A, B, Distance int }
 
-// Pairs returns all pairs of fingerprints within distance k, in order of A and
-// B, and misses none. Of n equal fingerprints there are n · (n − 1) / 2.
+// Pairs returns all pairs of fingerprints whose Hamming distance is at most k,
+// ordered by A, then B. It misses none. Equal fingerprints are pairs too: n
+// equal ones are n · (n − 1) / 2 pairs. Fingerprints have 64 bits, or 128 if Hi
+// of any is not zero. It returns an error for a k that is too large for any
+// layout of keys.
 func Pairs(fingerprints []simhash.Fingerprint, k int) ([]Pair, error) {
 	for _, f := range fingerprints {
 		if f.Hi != 0 {
@@ -88,27 +97,29 @@ func pairs[F columns.Fingerprint](fingerprints []simhash.Fingerprint, k int) (fo
 	return found, err
 }
 
-// Group is a text that stays and those that go for it, by their places in ascending
-// order: a cluster of a run. Each is a pair of the one that stays.
+// Group is a text to keep and the texts to remove for it: a cluster of a run.
+// Each text that is removed is a verified pair with the one that is kept.
 type Group struct {
-	Texts []int
-	Keep  int // the one that stays: of about as many pairs the longest, the first of equally long ones
+	Texts []int // indices of all texts of the group, ascending
+	Keep  int   // index of the text to keep: among those with about as many pairs the longest; among equally long ones the first
 }
 
-// Dedup returns the groups of two texts or more, in order of their first.
+// Dedup returns the groups of at least two texts, ordered by their first text.
+// Texts of no group have no near-duplicate. A text that has neither a normal
+// length nor a sketch is of no group.
 func Dedup(texts []string) ([]Group, error) {
 	rows, err := rowsOf(texts, true)
 	if err != nil {
 		return nil, err
 	}
-	units := mapper.NewUnits(true) // of texts that nothing tells apart
+	units := mapper.NewUnits(true) // a unit is a set of texts with equal views
 	var views []data.View          // by unit
-	var members [][]int
+	var members [][]int            // by unit: its texts
 	for i := range rows {
 		var v data.View
 		mapper.View(&rows[i], &v)
 		if !v.Normal && v.Sketch == ([data.SketchSize]byte{}) {
-			continue // it takes no part
+			continue // it has nothing to compare
 		}
 		u := units.Add(&v)
 		if int(u) == len(views) {
@@ -145,7 +156,7 @@ func Dedup(texts []string) ([]Group, error) {
 			nearest.Add(uint32(p.A), uint32(p.B), p.Distance, true)
 		}
 	}
-	texted := make([][]int, len(views)) // by unit that stays
+	texted := make([][]int, len(views)) // by unit that is kept: the texts of its group
 	for u := range uint32(len(views)) {
 		at := u
 		if !representatives.Stays(u) {
@@ -165,7 +176,8 @@ func Dedup(texts []string) ([]Group, error) {
 	return groups, nil
 }
 
-// match finds the pairs that one of them may go for.
+// match returns the pairs of views, by index, for which one of the two may be
+// removed.
 func match(m *config.Match, views []data.View) (found []data.Pair, err error) {
 	rule, bits := engine.Rule(*m), config.Default().Features.Bits
 	layout, err := simhash.ChooseLayout(bits, rule.K, uint64(len(views)))
@@ -195,7 +207,8 @@ func match(m *config.Match, views []data.View) (found []data.Pair, err error) {
 	return found, err
 }
 
-// rowsOf fingerprints the texts on all cores.
+// rowsOf returns the fingerprint rows of the texts, in their order, computed on
+// all cores.
 func rowsOf(texts []string, sketches bool) ([]data.FingerprintRow, error) {
 	a, err := analyzer()
 	if err != nil {
