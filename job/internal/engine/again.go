@@ -16,8 +16,8 @@ import (
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
-// ErrChanged says that a split is not what it was when its file was listed, or
-// fingerprinted.
+// ErrChanged returns the error for a split whose file has changed since it was
+// listed or fingerprinted. It says so if the file has merely grown.
 func ErrChanged(split data.Split) error {
 	err := fmt.Errorf("%s has changed since the run began", split.Path)
 	if info, failed := object.Stat(split.Path); failed == nil && split.Size >= 0 && info.Size > split.Size {
@@ -26,9 +26,9 @@ func ErrChanged(split data.Split) error {
 	return fmt.Errorf("%w: run again into a new folder", err)
 }
 
-// openAgain opens the documents of split task of the run in folder dir once
-// more, as many as it was fingerprinted with: from the run's own texts where
-// they were extracted, else from the input, read with options o.
+// openAgain opens the documents of split task a second time, for the run in
+// folder dir: from the run's own texts if it extracted them, else from the
+// input, with options o.
 func openAgain(dir string, m rundir.Manifest, task int, o data.ReaderOptions) (data.SourceReader, error) {
 	split := m.Splits[task]
 	if KeepsTexts(m, split) {
@@ -41,14 +41,15 @@ func openAgain(dir string, m rundir.Manifest, task int, o data.ReaderOptions) (d
 	return in, err
 }
 
-// KeepsTexts reports whether a run has the texts of a split itself.
+// KeepsTexts reports whether the run directory holds the texts of a split, which
+// it does for formats whose texts are extracted.
 func KeepsTexts(m rundir.Manifest, split data.Split) bool {
 	return m.HasTexts() && source.Extracts(split.Format)
 }
 
-// EachRow calls yield with the documents of those rows, ascending, of split
-// task of the run in folder dir; i counts them. The document is used again for
-// the next.
+// EachRow calls yield with the documents at the given rows of split task of the
+// run in folder dir; i is the index into rows, which must ascend. yield must not
+// retain doc, which is reused. It returns ErrChanged if the split has fewer rows.
 func EachRow(ctx context.Context, dir string, m rundir.Manifest, task int, o data.ReaderOptions, rows []int64, yield func(i int, doc *data.Document) error) (err error) {
 	if len(rows) == 0 {
 		return nil
@@ -87,11 +88,11 @@ func EachRow(ctx context.Context, dir string, m rundir.Manifest, task int, o dat
 	return nil
 }
 
-// EachDocument calls yield with the documents of a split, in their order,
-// without its bad records, of which skip is told: a file that cannot be read is
-// one, where options have it so. It stops at yield's first
-// error. The document is used again for the next. Advance is told of input bytes
-// as they are read.
+// EachDocument calls yield with the documents of a split, in order, until yield
+// returns an error. yield must not retain the document, which is reused. For a
+// bad record it calls skip instead and goes on; if the options say so, a file
+// that cannot be read is one bad record. advance is called with the bytes of the
+// input as they are read.
 func EachDocument(ctx context.Context, split data.Split, options data.ReaderOptions, advance func(int64), skip func(*data.BadRecord), yield func(*data.Document) error) (err error) {
 	options.Workers = runtime.GOMAXPROCS(0)
 	in, err := source.Open(split, options)
@@ -123,8 +124,8 @@ func EachDocument(ctx context.Context, split data.Split, options data.ReaderOpti
 	}
 }
 
-// consumed returns what tells advance of the bytes that in has consumed since it
-// was called last.
+// consumed returns a function that calls advance with the number of bytes that
+// in has consumed since its last call.
 func consumed(in data.SourceReader, advance func(int64)) (tell func()) {
 	last := int64(0)
 	return func() {
@@ -134,8 +135,8 @@ func consumed(in data.SourceReader, advance func(int64)) (tell func()) {
 	}
 }
 
-// nextDocument reads the next document. It passes over bad records, which the
-// fingerprint stage counts and keeps.
+// nextDocument reads the next document and skips bad records, since the stage
+// fingerprint has counted and quarantined them already.
 func nextDocument(in data.Reader, doc *data.Document) error {
 	for {
 		err := in.Read(doc)
@@ -145,8 +146,8 @@ func nextDocument(in data.Reader, doc *data.Document) error {
 	}
 }
 
-// BytesOf sums the sizes of the given splits, for progress; 0 when one is not
-// known.
+// BytesOf returns the total size of the splits in bytes, for progress, or 0 if
+// the size of any is not known.
 func BytesOf(splits []data.Split) (n int64) {
 	for _, s := range splits {
 		switch {
@@ -165,8 +166,8 @@ func BytesOf(splits []data.Split) (n int64) {
 	return n
 }
 
-// rowsOf is how many rows the given splits of fingerprint files have, or 0 if
-// that is not known before they are read.
+// rowsOf returns the number of rows in splits of fingerprint files, or 0 if any
+// is not Parquet, so that only reading it tells.
 func rowsOf(splits []data.Split) (n int64, err error) {
 	for _, s := range splits {
 		switch {

@@ -12,9 +12,10 @@ import (
 // batchCandidates is how many candidates a Batch collects.
 const batchCandidates = 256 << 10
 
-// Batch verifies candidates where their views are on shared storage: it
-// collects many, reads the views of their documents in order of place, each
-// once, and judges. One goroutine uses it at a time.
+// Batch verifies candidate pairs whose views are on shared storage, where random
+// reads are slow. It collects many candidates, reads the view of each of their
+// documents once, in order of document number, then verifies them. Not safe for
+// concurrent use.
 type Batch struct {
 	reader     *views.Reader
 	rule       mapper.Rule
@@ -24,12 +25,14 @@ type Batch struct {
 	docs       []uint64
 }
 
-// NewBatch returns a Batch that calls emit with the pairs.
+// NewBatch returns a Batch that calls emit with the verified pairs. The caller
+// must call Flush after the last Add.
 func NewBatch(reader *views.Reader, rule mapper.Rule, emit func(data.Pair) error) *Batch {
 	return &Batch{reader: reader, rule: rule, verify: mapper.NewVerifier(rule), emit: emit}
 }
 
-// Add takes a candidate.
+// Add collects a candidate, and verifies all that are collected when the batch
+// is full. Under a rule without verification it emits the pair at once.
 func (b *Batch) Add(c mapper.Candidate) error {
 	if !b.rule.Verified {
 		return b.emit(data.Pair{A: c.A, B: c.B, Distance: c.Distance})
@@ -40,7 +43,7 @@ func (b *Batch) Add(c mapper.Candidate) error {
 	return nil
 }
 
-// Flush verifies what was collected.
+// Flush verifies the collected candidates and emits their pairs.
 func (b *Batch) Flush() error {
 	b.docs = b.docs[:0]
 	for i := range b.candidates {

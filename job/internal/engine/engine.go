@@ -1,6 +1,15 @@
-// Package engine says what executes the stages of a job, and holds the tasks
-// that every engine executes: an engine decides where and when a task runs,
-// never what it does. The stage functions are in mapper and reducer.
+// Package engine defines [Engine], the interface of what executes a run, and
+// the tasks that every engine executes.
+//
+// A run has two kinds of work that grow with the dump. A stage with a task for
+// each split is a [Stage]; Engine.Each executes its tasks. A join compares
+// documents of different splits: Engine.Match those of this run with each
+// other, Engine.History those of this run with the library. An engine decides
+// where and when this work runs, never what it does: tasks are functions of
+// this package, and the steps of the joins are in mapper and reducer.
+//
+// Engines are in packages below this one: local is this process, gleam is
+// worker processes on a cluster.
 package engine
 
 import (
@@ -24,30 +33,33 @@ import (
 	"github.com/neardup/neardup/simhash/template"
 )
 
-// Engine executes the stages whose work grows with the dump or with the library
-// of earlier nights. All calls return when all is done, or at the first error,
-// with nothing left running.
+// Engine executes the stages whose work grows with the dump or with the library.
+// Each method returns when all work is done, or at the first error; in both
+// cases nothing of it is still running.
 type Engine interface {
-	// Each executes those tasks of a stage that has one for each split (see
-	// Stage.Execute), and calls done with the record of each as it finishes, one
-	// call at a time.
+	// Each executes the given tasks of a stage that has a task for each split
+	// (see Stage.Execute). It calls done with the record of each finished task,
+	// never concurrently. An error of done ends the call.
 	Each(ctx context.Context, job *Job, stage Stage, tasks []int, done func(rundir.TaskRecord) error) error
 
-	// Match joins the documents that emit keys, and calls emit with the pairs
-	// that are the same, or whose texts have to decide, a batch at a time, in
-	// any order: each once, one whose texts decide perhaps several times, and
-	// but for the bounds on hot keys every pair of mapper.Rule. emit is safe
-	// for concurrent use and keeps no batch.
+	// Match joins the documents that emit keys. It calls emit with batches of
+	// verified pairs, in any order: pairs that are the same, once each, and
+	// pairs that only the texts can decide (undecided), possibly more than once.
+	// It finds every pair of mapper.Rule, except where the bounds on hot keys
+	// cut a group.
+	//
+	// Match may call emit concurrently. It reuses the batch afterwards, so emit
+	// must not retain it.
 	Match(ctx context.Context, job *Job, documents *Documents, emit func([]data.Pair) error) error
 
-	// History joins this run's documents with those of earlier nights in the
-	// splits of the library, which do not overlap, each split as RunDocuments.Join
-	// does, and adds what is found to found, which is empty. The result does
-	// not depend on the splits; it is undefined on error.
+	// History joins this run's documents with the library's, split by split, as
+	// RunDocuments.Join does, and adds the matches to found. The splits must not
+	// overlap, and found must be empty. The result does not depend on how the
+	// library is split. After an error found is undefined.
 	History(ctx context.Context, job *Job, documents *RunDocuments, l *library.Library, splits []library.Split, found *history.Matches) error
 }
 
-// LeftOut is a host of an engine that a run went on without.
+// LeftOut is a host that an engine excluded while the run went on.
 type LeftOut struct {
 	Agent  string `json:"agent"`          // address
 	Host   string `json:"host,omitempty"` // its name, if it is known
@@ -55,28 +67,29 @@ type LeftOut struct {
 	Reason string `json:"reason"`
 }
 
-// Job is one run as its engine sees it.
+// Job is a run as its engine and its tasks see it.
 type Job struct {
 	Config   config.Config
-	Hash     string // of the configuration
+	Hash     string // hash of the configuration
 	Dir      *rundir.Dir
 	Manifest rundir.Manifest
 	Splits   []data.Split
-	Columns  data.ForeignColumns // of foreign fingerprint files
+	Columns  data.ForeignColumns // how to read fingerprint files of other programs
 	Analyzer *simhash.Analyzer   // nil for a stage that does not analyze texts
 	Log      *slog.Logger
 
-	// Templates, if not nil, are what sites share and no text is judged by.
+	// Templates is the boilerplate that the pages of each site share, which
+	// fingerprints leave out. It may be nil.
 	Templates *template.Model
 
-	// Advance is told of input bytes as they are read, of rows of fingerprint
-	// files, or of the library's documents, for progress. It may be nil and is
-	// called concurrently.
+	// Advance reports progress: bytes of the input, rows of fingerprint files,
+	// or documents of the library, as they are read. It may be nil. Tasks call
+	// it concurrently.
 	Advance func(n int64)
 
-	Pass Pass // of a stage of one task over its work
+	Pass Pass // progress of a stage of one task
 
-	Tables []rundir.TableCount // what Match did in each table, once it has returned
+	Tables []rundir.TableCount // what the join did in each table; set by Match
 
 	fingerprinters sync.Pool
 
@@ -91,15 +104,15 @@ type Job struct {
 	sampling   *sampling
 }
 
-// readerOptions are how the input is read; all tasks of the process share the
-// memory.
+// readerOptions returns the options for reading the input. It makes them once:
+// all tasks of the process share what they point to.
 func (j *Job) readerOptions() data.ReaderOptions {
 	j.readOnce.Do(func() { j.read = j.Config.ReaderOptions() })
 	return j.read
 }
 
-// Fingerprinter returns a Fingerprinter with the job's analyzer; Release gives
-// it back.
+// Fingerprinter returns a Fingerprinter with the job's analyzer, which one
+// goroutine may use until it calls Release. Safe for concurrent use.
 func (j *Job) Fingerprinter() *mapper.Fingerprinter {
 	if f, ok := j.fingerprinters.Get().(*mapper.Fingerprinter); ok {
 		return f
@@ -109,31 +122,32 @@ func (j *Job) Fingerprinter() *mapper.Fingerprinter {
 	return f
 }
 
-// Release takes back a Fingerprinter.
+// Release returns a Fingerprinter to the job's pool.
 func (j *Job) Release(f *mapper.Fingerprinter) { j.fingerprinters.Put(f) }
 
-// Cleans reports whether the stage of writing writes a clean dump, for which it
-// reads the input.
+// Cleans reports whether the stage write writes a clean dump, for which it has to
+// read the input again.
 func (j *Job) Cleans() bool { return j.Manifest.Command == CommandRun && j.Config.Output.Clean }
 
-// Tell tells Advance, if it is there.
+// Tell calls Advance with n, unless Advance is nil.
 func (j *Job) Tell(n int64) {
 	if j.Advance != nil {
 		j.Advance(n)
 	}
 }
 
-// TableOptions says how the job's tables are written.
+// TableOptions returns the options with which the job's Parquet tables are
+// written.
 func (j *Job) TableOptions() parquet.Options {
 	return parquet.Options{Version: version.Version, ConfigHash: j.Hash, Bits: j.Config.Features.Bits}
 }
 
-// Pass is told, for progress, that work begins to go over so many units, 0 if
-// that is not known; what it returns is told of those that are done, and called
-// concurrently. It may be nil.
+// Pass reports progress. It is called when a pass over total units begins; total
+// is 0 if it is not known. It returns advance, which is called concurrently with
+// the number of units just done. A Pass may be nil.
 type Pass func(total int64, unit string) (advance func(n int64))
 
-// Begin calls the pass, if it is there.
+// Begin calls p, or returns a function that does nothing if p is nil.
 func (p Pass) Begin(total int64, unit string) (advance func(n int64)) {
 	if p == nil {
 		return func(int64) {}
@@ -141,9 +155,10 @@ func (p Pass) Begin(total int64, unit string) (advance func(n int64)) {
 	return p(total, unit)
 }
 
-// Parallel calls f for 0 to n-1 on workers goroutines, and returns the first
-// error, which may be a panic's. Then, or when ctx ends, it calls f no more, and
-// the context that f gets ends.
+// Parallel calls f(ctx, i) for i from 0 to n-1 on workers goroutines, and waits
+// for all calls. After the first error, or when ctx ends, it starts no further
+// calls and cancels the context of those that run. It returns the first error; a
+// panic of f counts as one (see Guard).
 func Parallel(ctx context.Context, n, workers int, f func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(workers, 1))
@@ -158,7 +173,7 @@ func Parallel(ctx context.Context, n, workers int, f func(ctx context.Context, i
 	return group.Wait()
 }
 
-// A Panic is the error that Guard makes of a panic.
+// A Panic is the error into which Guard turns a panic.
 type Panic struct {
 	Value any
 	Stack []byte
@@ -166,8 +181,8 @@ type Panic struct {
 
 func (p *Panic) Error() string { return fmt.Sprintf("panic: %v\n%s", p.Value, p.Stack) }
 
-// Guard runs f and turns a panic into a *Panic, so that one document that breaks a
-// library fails its task and not the process.
+// Guard calls f, and turns a panic of f into a *Panic with its stack. So a
+// document that makes a library panic fails its task and not the process.
 func Guard(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

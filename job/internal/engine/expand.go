@@ -11,9 +11,10 @@ import (
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
-// Expand lists the splits of the inputs as source.Expand does. Run directories
-// and libraries in their folders are left out: who writes runs beside the dump,
-// or into it, does not read them the next time.
+// Expand lists the splits of the inputs, as source.Expand does. It skips run
+// directories and libraries inside input folders, so that you can write runs
+// into the folder of the dump and do not read them back the next time. ignored
+// is called with the path of each file that is not read.
 func Expand(inputs []string, in config.Input, ignored func(path string)) ([]data.Split, error) {
 	return source.Expand(inputs, source.ExpandOptions{Format: in.Format, Encoding: in.Encoding, SplitBytes: in.SplitBytes, Ignored: ignored, Skip: isOwn})
 }

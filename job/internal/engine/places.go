@@ -9,15 +9,16 @@ import (
 	"github.com/neardup/neardup/job/internal/state"
 )
 
-// placesFile, within the state folder, has the number of the first document of
-// each part of the fingerprints.
+// placesFile, in the state folder, holds the number of the first document of
+// each part of the fingerprints table.
 const placesFile = "places"
 
 const kindPlaces = "neardup places 2"
 
-// WritePlaces writes where documents stand in the fingerprints, for the tables
-// that name their rows, and returns the file's name: a split of a run has a
-// part, which a match may read in several splits.
+// WritePlaces writes the number of the first document of each part of the
+// fingerprints, and returns the name of the file within the run directory. The
+// stage write needs them to name rows of the fingerprints table. In a run each
+// split has one part; in a match several splits may read one part.
 func WritePlaces(job *Job, d *Documents) (name string, err error) {
 	var firsts []uint64
 	for task, s := range job.Splits {
@@ -29,10 +30,11 @@ func WritePlaces(job *Job, d *Documents) (name string, err error) {
 	return name, state.WriteGob(job.Dir.Path(name), kindPlaces, firsts)
 }
 
-// places tell where documents stand in the fingerprints.
+// places translates document numbers into rows of the fingerprints table. Not
+// safe for concurrent use.
 type places struct {
-	firsts []uint64 // documents of the parts, in order
-	part   int      // of the last document that was asked for
+	firsts []uint64 // first document of each part, ascending
+	part   int      // part of the last document asked for, where the next search starts
 }
 
 func readPlaces(dir *rundir.Dir) (*places, error) {
@@ -40,7 +42,7 @@ func readPlaces(dir *rundir.Dir) (*places, error) {
 	return &places{firsts: firsts}, err
 }
 
-// row is a document's row in the tables.
+// row returns the row number by which tables refer to a document.
 func (p *places) row(doc uint64) int64 {
 	if doc < p.firsts[p.part] || p.part+1 < len(p.firsts) && doc >= p.firsts[p.part+1] {
 		p.part = sort.Search(len(p.firsts), func(i int) bool { return p.firsts[i] > doc }) - 1

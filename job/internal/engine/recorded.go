@@ -11,15 +11,17 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 )
 
-// recorded is what the fingerprints table carries of its run's settings, so
-// that whoever has the table alone can match as the run did.
+// recorded is the part of a run's settings that the metadata of its fingerprints
+// table holds. With it a later run can match the table as this run did, without
+// the run directory.
 type recorded struct {
-	Fingerprints map[string]string `json:"fingerprints"` // what they are made of, as LibrarySettings
+	Fingerprints map[string]string `json:"fingerprints"` // settings that the fingerprints depend on; see LibrarySettings
 	Match        config.Match      `json:"match"`
 	Clusters     config.Clusters   `json:"clusters"`
 }
 
-// printOptions says how the fingerprints table is written.
+// printOptions returns the options with which the fingerprints table is written:
+// those of any table, and the recorded settings.
 func (j *Job) printOptions() (parquet.Options, error) {
 	o := j.TableOptions()
 	made, err := LibrarySettings(j.Config)
@@ -34,10 +36,12 @@ func (j *Job) printOptions() (parquet.Options, error) {
 	return o, nil
 }
 
-// MatchConfig returns c with the settings by which the run that made these
-// fingerprints matched them; of several runs by those of the plainest preset. It
-// is c if any of the files is not of a run. It is an error if they are made of
-// different features, which no distance compares.
+// MatchConfig returns c with the match and cluster settings of the run that made
+// the fingerprint files inputs. If the files come from several runs, it takes
+// the settings of the run with the plainest preset. If the first file that does
+// not come from a run is reached, it returns c with the settings unchanged. It
+// returns an error if the fingerprints were made with different settings, since
+// no distance between them means anything.
 func MatchConfig(inputs []string, c config.Config) (config.Config, error) {
 	splits, err := ExpandFingerprints(inputs)
 	if err != nil {
@@ -77,15 +81,15 @@ func MatchConfig(inputs []string, c config.Config) (config.Config, error) {
 	return c, nil
 }
 
-// plainer reports whether r takes less of the fingerprints than other: no
-// sketches, or a plainer preset.
+// plainer reports whether r needs less of the fingerprints than other: no
+// sketches where other has them, or a plainer preset.
 func (r recorded) plainer(other recorded) bool {
 	without, with := r.Fingerprints[SettingSketches] == noSketches, other.Fingerprints[SettingSketches] != noSketches
 	return with && (without || slices.Index(config.Presets(), r.Match.Preset) < slices.Index(config.Presets(), other.Match.Preset))
 }
 
-// differs names a setting in which fingerprints differ, other than that some
-// have no sketches.
+// differs returns the first setting, by name, in which a and b differ. Fingerprints
+// with and without sketches do not count as different: their distances compare.
 func differs(a, b map[string]string) (name string, ok bool) {
 	for _, name := range slices.Sorted(maps.Keys(a)) {
 		if a[name] != b[name] && (name != SettingSketches || a[name] != noSketches && b[name] != noSketches) {

@@ -15,14 +15,17 @@ import (
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// SettingSketches says, among a library's settings, whether there are sketches,
-// and of which layout: false, or the bits of the minima and of a band, and the most
-// letters that are kept.
+// SettingSketches is the key, among a library's settings, that describes its
+// sketches. Its value is "false" for none. Else it is three numbers joined by
+// "+": the bits of the minima, the bits of a band, and the most letters that are
+// kept of a short text.
 const SettingSketches = "match.sketches"
 
 const noSketches = "false"
 
-// LibrarySettings says what fingerprints have to have in common to be compared.
+// LibrarySettings returns, by name, the settings on which fingerprints depend.
+// Fingerprints can be compared only if these are equal. A setting that names
+// files counts by their content: its value is a hash of it.
 func LibrarySettings(c config.Config) (map[string]string, error) {
 	text, err := json.Marshal(c.Features)
 	if err != nil {
@@ -37,7 +40,7 @@ func LibrarySettings(c config.Config) (map[string]string, error) {
 		s[SettingSketches] = fmt.Sprintf("%d+%d+%d", sketch.Bits, sketch.BandBits, sketch.ShortMax)
 	}
 	for name, v := range fields {
-		if name == "segmenter" || name == "strip_boilerplate" && !learns(c.Features) { // both cut alike; as before there was the setting
+		if name == "segmenter" || name == "strip_boilerplate" && !learns(c.Features) { // both segmenters cut alike; strip_boilerplate is left out where it is off, as in libraries older than the setting
 			continue
 		}
 		text, err := json.Marshal(v)
@@ -58,7 +61,7 @@ func LibrarySettings(c config.Config) (map[string]string, error) {
 			}
 			sum := sha256.Sum256(text)
 			h.Write(sum[:])
-			if name == "lexicon" { // of which some may be missing
+			if name == "lexicon" { // the name too, as any of its files may be missing
 				h.Write([]byte(filepath.Base(path)))
 			}
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/neardup/neardup/mapper"
 )
 
-// The stages that have a task for each split. Package job's list says in which runs they are, and in which
-// order.
+// The stages that have a task for each split. The list of stages in package job
+// says which runs have them, and in which order.
 var (
 	Learn       = Stage{Name: "learn", Task: samplePages, Reads: input, Counts: inBytes}
 	Fingerprint = Stage{Name: "fingerprint", Task: fingerprint, Reads: input, Counts: inBytes, Analyzes: true}
@@ -27,51 +27,53 @@ var (
 	Write       = Stage{Name: "write", Task: writeTables, Reads: inputForClean, Counts: forClean, Analyzes: true}
 )
 
-// Stage is one stage of a run as an engine knows it. Those with a Task have one
-// for each split, which Engine.Each executes; of the others all but the name is
-// zero.
+// Stage is one stage of a run as an engine knows it. A stage with a Task has one
+// task for each split, which Engine.Each executes. For any other stage only Name
+// is set.
 type Stage struct {
 	Name string // in records, progress and logs
 
-	// Task executes the task of one split, rec.Task, on workers goroutines, and
-	// fills in its record. Nothing but complete files appear under final names.
+	// Task executes the task of split rec.Task on workers goroutines, and fills
+	// in rec. Its files appear under their final names only when complete.
 	Task func(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) error
 
-	// Reads reports whether a task opens its split of the input. Of an input that
-	// is not read the files may be gone, or out of an agent's sight.
+	// Reads reports whether a task opens its split of the input. If not, the
+	// input file may be gone, or be unreachable from the host.
 	Reads func(job *Job, task int) bool
 
-	Counts   func(job *Job) Unit // what its progress is counted in
-	Analyzes bool                // its tasks use Job.Analyzer, which is nil for other stages, and Job.Templates
+	Counts   func(job *Job) Unit // the unit of its progress
+	Analyzes bool                // whether its tasks use Job.Analyzer and Job.Templates; Job.Analyzer is nil for other stages
 }
 
-// What the tasks of a stage read: each its split; its documents once more, of
-// which those that were extracted stand in the run's own texts; or the latter if
-// there is a clean dump to write.
+// input is the Reads of a stage whose tasks all read their splits.
 func input(*Job, int) bool { return true }
 
+// inputAgain is the Reads of a stage that reads the documents a second time. A
+// task does not open its split if the run has kept the extracted texts.
 func inputAgain(job *Job, task int) bool {
 	return job.Manifest.Command != CommandRun || !KeepsTexts(job.Manifest, job.Splits[task])
 }
 
+// inputForClean is the Reads of the stage write: it reads the documents only for
+// a clean dump.
 func inputForClean(job *Job, task int) bool { return job.Cleans() && inputAgain(job, task) }
 
-// Unit is what the progress of a stage is counted in.
+// Unit is the unit in which the progress of a stage is counted.
 type Unit string
 
 // The units of stages.
 const (
-	Bytes  Unit = "bytes"  // of the input, of which tasks tell Job.Advance
-	Rows   Unit = "rows"   // of fingerprint files, the same
-	Splits Unit = "splits" // finished tasks, which tell Job.Advance nothing
+	Bytes  Unit = "bytes"  // of the input; tasks report them to Job.Advance
+	Rows   Unit = "rows"   // of fingerprint files; tasks report them to Job.Advance
+	Splits Unit = "splits" // finished tasks; these do not call Job.Advance
 )
 
 func inBytes(*Job) Unit { return Bytes }
 
 func inRows(*Job) Unit { return Rows }
 
-// forClean is of a stage that reads the documents if there is a clean dump to
-// write.
+// forClean is the unit of the stage write: bytes if it reads documents for a
+// clean dump, else splits.
 func forClean(job *Job) Unit {
 	if job.Cleans() {
 		return Bytes
@@ -79,8 +81,8 @@ func forClean(job *Job) Unit {
 	return Splits
 }
 
-// Total is how much there is to do in the given splits, or 0 if that is not
-// known.
+// Total returns the number of units in the given splits, or 0 if that is not
+// known before they are read.
 func (u Unit) Total(splits []data.Split) (int64, error) {
 	switch u {
 	case Bytes:
@@ -91,7 +93,8 @@ func (u Unit) Total(splits []data.Split) (int64, error) {
 	return int64(len(splits)), nil
 }
 
-// Execute executes the task of one split, writes its record, and returns it.
+// Execute executes the stage's task of one split on workers goroutines. It
+// writes the task's record and returns it.
 func (s Stage) Execute(ctx context.Context, job *Job, task, workers int) (rundir.TaskRecord, error) {
 	return job.Record(s.Name, task, func(rec *rundir.TaskRecord) error {
 		rec.Source = job.Splits[task].Path
@@ -99,7 +102,8 @@ func (s Stage) Execute(ctx context.Context, job *Job, task, workers int) (rundir
 	})
 }
 
-// Record has work do a task and fill in its record, and writes that.
+// Record calls work to do a task and to fill in its record, then writes the
+// record. If work fails, no record is written.
 func (j *Job) Record(stage string, task int, work func(*rundir.TaskRecord) error) (rundir.TaskRecord, error) {
 	began := time.Now()
 	rec := rundir.NewTaskRecord(stage, task, "")
@@ -133,7 +137,8 @@ func (w *viewWriter) write(row *data.FingerprintRow) error {
 	return w.out.Write(&w.row)
 }
 
-// keepValue is what the keep rule compares, NaN where a row has none.
+// keepValue returns the function that gives, for a row, the value that the keep
+// rule compares: its length, date or rank; NaN if it has none.
 func keepValue(rule string) func(*data.FingerprintRow) float64 {
 	switch rule {
 	case config.KeepLongest:
@@ -151,10 +156,11 @@ func keepValue(rule string) func(*data.FingerprintRow) float64 {
 	return func(*data.FingerprintRow) float64 { return math.NaN() }
 }
 
-// EachID calls yield with the ids of rows of split task, as they stand in the
-// fingerprints table, or in the fingerprint file that was read. next says which
-// rows: each greater than the one before, negative after the last; nil stands
-// for all that there are.
+// EachID calls yield with the ids of rows of split task, read from the
+// fingerprints table or, in a run that matches, from the fingerprint file. next
+// returns the rows to read, in ascending order, and a negative number after the
+// last; a nil next means all rows. yield must not retain id. A row beyond the
+// end of the file is ErrChanged.
 func (j *Job) EachID(ctx context.Context, task int, next func() int64, yield func(row int64, id []byte) error) (err error) {
 	in, err := j.openRows(task, []string{"doc_id"})
 	if err != nil {
