@@ -38,10 +38,10 @@ func (j *Job) printOptions() (parquet.Options, error) {
 
 // MatchConfig returns c with the match and cluster settings of the run that made
 // the fingerprint files inputs. If the files come from several runs, it takes
-// the settings of the run with the plainest preset. If the first file that does
-// not come from a run is reached, it returns c with the settings unchanged. It
-// returns an error if the fingerprints were made with different settings, since
-// no distance between them means anything.
+// the settings of the run with the plainest preset. If a file does not come from
+// a run, c keeps its own match and cluster settings. MatchConfig returns an error
+// if the fingerprints were made with different settings, since no distance
+// between them means anything.
 func MatchConfig(inputs []string, c config.Config) (config.Config, error) {
 	splits, err := ExpandFingerprints(inputs)
 	if err != nil {

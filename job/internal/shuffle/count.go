@@ -9,15 +9,15 @@ import (
 	"github.com/neardup/neardup/simhash/columns"
 )
 
-// Count counts what the join does in one table. Add may be called concurrently,
-// and on nil.
+// Count counts what the join does in one table. Its method Add is safe for
+// concurrent use, and does nothing on nil.
 type Count struct {
 	rundir.TableCount
 	mu sync.Mutex
 }
 
-// NewCounts are the counts of all tables, those of the layout's segments and of
-// mapper.Tables.
+// NewCounts returns a zero count for each table: first those of the layout's
+// segments, then those of mapper.Tables.
 func NewCounts(layout *simhash.Layout, rule mapper.Rule) (counts []*Count) {
 	keys := mapper.NewKeyEmitter(layout, rule)
 	for t := range layout.Tables() + len(mapper.Tables) {
@@ -26,7 +26,7 @@ func NewCounts(layout *simhash.Layout, rule mapper.Rule) (counts []*Count) {
 	return counts
 }
 
-// Counted are the counts of the tables that have postings.
+// Counted returns the counts of the tables that have postings.
 func Counted(counts []*Count) (of []rundir.TableCount) {
 	for _, c := range counts {
 		if c.Postings > 0 {
@@ -36,7 +36,8 @@ func Counted(counts []*Count) (of []rundir.TableCount) {
 	return of
 }
 
-// Add adds what another count has.
+// Add adds another count to c. Sizes of the largest group do not add up: the
+// maximum stays.
 func (c *Count) Add(other rundir.TableCount) {
 	if c == nil {
 		return
@@ -46,8 +47,9 @@ func (c *Count) Add(other rundir.TableCount) {
 	c.TableCount = c.Plus(other)
 }
 
-// AddDocuments adds a group of n documents that share a value in a table of
-// mapper.Tables, where each posting is a list of its own.
+// AddDocuments adds to c a group of n documents that share a value in a table of
+// mapper.Tables. No partial reduce merges postings there, so each counts as a
+// posting list.
 func AddDocuments(c *rundir.TableCount, n int64) {
 	if n == 0 {
 		return
@@ -62,9 +64,10 @@ func AddDocuments(c *rundir.TableCount, n int64) {
 	c.LargestMapped = max(c.LargestMapped, n)
 }
 
-// Keys counts what a table of segments has under each of its keys, before the
-// partial reduces and after them. Keys of more than keyBits bits are counted by a
-// hash, several together. One goroutine uses it at a time.
+// Keys counts, for each key of a segment table, its postings and its posting
+// lists: the sizes of its group before and after the partial reduce. It has
+// counts for keyBits bits. Longer keys are hashed to that many, so several may
+// share a count. Not safe for concurrent use.
 type Keys[F columns.Fingerprint] struct {
 	number columns.Spread
 	counts []keyCount
@@ -72,23 +75,25 @@ type Keys[F columns.Fingerprint] struct {
 
 type keyCount struct{ postings, lists int64 }
 
-// keyBits are those of a key at distance 3; so many counts lie in a core's cache.
+// keyBits is the width of a key at distance 3. So many counts fit into a core's
+// cache.
 const keyBits = 16
 
-// NewKeys returns the counts of a table of the layout.
+// NewKeys returns zero counts for a table of the layout.
 func NewKeys[F columns.Fingerprint](layout *simhash.Layout, table int) *Keys[F] {
 	number, width := columns.NewSpread(layout.Block(table), columns.Everything, keyBits, columns.DealHash)
 	return &Keys[F]{number, make([]keyCount, 1<<width)}
 }
 
-// Add adds a posting list: a fingerprint and how many documents have it.
+// Add adds the posting list of fingerprint f, which documents documents have.
 func (k *Keys[F]) Add(f *F, documents int) {
 	c := &k.counts[columns.Number(f, &k.number)]
 	c.postings += int64(documents)
 	c.lists++
 }
 
-// AddKeys adds the counts of a table, each of other posting lists.
+// AddKeys adds to c the sum of the given counts of one table. No posting list may
+// be in more than one of them.
 func AddKeys[F columns.Fingerprint](c *Count, of ...*Keys[F]) {
 	var did rundir.TableCount
 	for number := range of[0].counts {

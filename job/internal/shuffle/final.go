@@ -11,8 +11,9 @@ import (
 	"github.com/neardup/neardup/simhash/columns"
 )
 
-// Final reduces and compares what the partial reduces delivered of a partition of
-// keys, a table after the other. One goroutine uses it at a time.
+// Final does the final reduce and the comparison for one partition of keys, one
+// table at a time, where the partial reduce ran elsewhere. It is not safe for
+// concurrent use.
 type Final[F columns.Fingerprint] struct {
 	layout  *simhash.Layout
 	rule    mapper.Rule
@@ -21,14 +22,16 @@ type Final[F columns.Fingerprint] struct {
 	a, b    []uint64
 }
 
-// NewFinal returns a Final that has compare visit the candidate pairs.
+// NewFinal returns a Final that passes the documents it brings together to
+// compare.
 func NewFinal[F columns.Fingerprint](layout *simhash.Layout, rule mapper.Rule, compare *mapper.Comparer) *Final[F] {
 	return &Final[F]{layout: layout, rule: rule, compare: compare, reduce: NewWorker[F](layout, rule.K)}
 }
 
-// Table visits the candidate pairs of the postings of a table, of which all of a
-// key are there: of a segment those that no earlier key brings together, and in
-// the first table those of the same fingerprint.
+// Table finds the candidate pairs among came, the postings of a table. They must
+// include all postings of each of their keys. So that each pair is found once, a
+// segment table finds the pairs that no earlier key brings together, and only
+// table 0 finds those with the same fingerprint. What it did is added to count.
 func (f *Final[F]) Table(ctx context.Context, table int, came *reducer.Postings[F], count *Count) error {
 	lists, err := reducer.Final(came, columns.Width[F](), 1)
 	if err != nil {
@@ -62,7 +65,7 @@ func (f *Final[F]) Table(ctx context.Context, table int, came *reducer.Postings[
 	return failed
 }
 
-// values visits what shares a value of a table of mapper.Tables.
+// values finds the documents that share a value of mapper.Tables[table].
 func (f *Final[F]) values(ctx context.Context, table int, lists *reducer.PostingLists[F], count *Count) error {
 	var did rundir.TableCount
 	value := func(i int) uint64 { return mapper.Value(columns.Shifted(&lists.Values()[i], 0)) }

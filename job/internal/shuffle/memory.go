@@ -12,30 +12,33 @@ import (
 	"github.com/neardup/neardup/simhash/columns"
 )
 
-// Memory is the join of documents in memory, by their places: all tables, and the
-// verdict on what they bring together.
+// Memory is the join of documents in memory: it finds candidates in all tables
+// and verifies them. It calls documents by their places, 0 to n-1. Set the
+// fields, then call Pairs.
 type Memory[F columns.Fingerprint] struct {
 	Rule   mapper.Rule
 	Layout *simhash.Layout
-	Lists  *columns.Lists[F] // the fingerprints of normal length
-	Normal []uint32          // the documents of normal length, by whose places here Lists names them; nil if that is all of them
-	Views  *mapper.Units     // of all documents; nil without verification
+	Lists  *columns.Lists[F] // distinct fingerprints of the documents of normal length
+	Normal []uint32          // maps members of Lists to places of documents; nil if these are the same, as all are of normal length
+	Views  *mapper.Units     // views of all documents, by place; nil without verification
 	Options
 
 	workers []worker // by worker
 }
 
-// worker is what one worker compares and verifies with.
+// worker is the state of one worker.
 type worker struct {
 	compare *mapper.Comparer
 	verify  *mapper.Verifier
-	did     []rundir.TableCount // by table of mapper.Tables
+	did     []rundir.TableCount // what it did, by table of mapper.Tables
 }
 
-// Pairs calls emit with the pairs that are the same, or whose texts have to
-// decide, by the places of the documents, those that mapper.Verifier.Pair gives.
-// Workers call it as those of [Segments] do. Without verification it is each two
-// distinct fingerprints within the distance, by their first documents.
+// Pairs calls emit with the pairs that mapper.Verifier.Pair reports: those that
+// are the same, and those that only the texts can decide. A and B of a pair are
+// places. Workers call emit as those of [Segments] call visit.
+//
+// Without verification it emits each pair of distinct fingerprints within the
+// distance once, as the pair of their first documents.
 func (m *Memory[F]) Pairs(ctx context.Context, emit func(worker int, p data.Pair)) error {
 	m.Workers = max(m.Workers, 1)
 	if m.Views == nil {
@@ -63,7 +66,8 @@ func (m *Memory[F]) Pairs(ctx context.Context, emit func(worker int, p data.Pair
 	return nil
 }
 
-// newWorker returns what worker number compares and verifies with.
+// newWorker makes the state of worker number. Its Comparer verifies each
+// candidate at once and emits the pair, if it is one.
 func (m *Memory[F]) newWorker(number int, emit func(worker int, p data.Pair)) worker {
 	verify, did := mapper.NewVerifier(m.Rule), make([]rundir.TableCount, len(mapper.Tables))
 	var a, b data.View
@@ -90,7 +94,7 @@ func (m *Memory[F]) newWorker(number int, emit func(worker int, p data.Pair)) wo
 	})}
 }
 
-// document is the document of a posting's place.
+// document returns the place of the document that Lists calls place.
 func (m *Memory[F]) document(place uint32) uint32 {
 	if m.Normal != nil {
 		return m.Normal[place]
@@ -98,7 +102,7 @@ func (m *Memory[F]) document(place uint32) uint32 {
 	return place
 }
 
-// members appends the documents of a distinct fingerprint.
+// members appends to dst the places of the documents with distinct fingerprint i.
 func (m *Memory[F]) members(dst []uint64, i uint32) []uint64 {
 	for _, place := range m.Lists.Members(int(i)) {
 		dst = append(dst, uint64(m.document(place)))
@@ -106,7 +110,7 @@ func (m *Memory[F]) members(dst []uint64, i uint32) []uint64 {
 	return dst
 }
 
-// equal finds the pairs of documents of one fingerprint.
+// equal finds the pairs of documents with the same fingerprint.
 func (m *Memory[F]) equal(ctx context.Context) error {
 	buffers := make([][]uint64, m.Workers)
 	return Each(ctx, m.Workers, m.Lists.Len(), func(worker, i int) error {
@@ -118,7 +122,8 @@ func (m *Memory[F]) equal(ctx context.Context) error {
 	})
 }
 
-// near finds the pairs by the segments of the fingerprints.
+// near finds the pairs of documents with different fingerprints within the
+// distance.
 func (m *Memory[F]) near(ctx context.Context) error {
 	type documents struct{ a, b []uint64 }
 	buffers := make([]documents, m.Workers)
@@ -129,8 +134,8 @@ func (m *Memory[F]) near(ctx context.Context) error {
 	})
 }
 
-// shared finds the pairs by the other tables: each is sorted by value, and its
-// groups are compared.
+// shared finds the pairs of the tables of mapper.Tables: it sorts the postings of
+// each by value, and compares the documents that share one.
 func (m *Memory[F]) shared(ctx context.Context) error {
 	if !m.Rule.Sketched() {
 		return nil
@@ -164,7 +169,7 @@ func (m *Memory[F]) shared(ctx context.Context) error {
 	return nil
 }
 
-// values counts the groups of a column that is sorted by value.
+// values counts the groups of a column, which must be sorted by value.
 func values(sorted []uint64) (did rundir.TableCount) {
 	for from, to := 0, 0; from < len(sorted); from = to {
 		for to < len(sorted) && mapper.Value(sorted[to]) == mapper.Value(sorted[from]) {
@@ -175,7 +180,7 @@ func values(sorted []uint64) (did rundir.TableCount) {
 	return did
 }
 
-// sampled finds the pairs by the samples.
+// sampled finds the pairs of documents that share enough of their samples.
 func (m *Memory[F]) sampled(ctx context.Context, found *mapper.Sampled) error {
 	return Each(ctx, m.Workers, m.Views.Len(), func(worker, unit int) error {
 		k := &m.workers[worker]

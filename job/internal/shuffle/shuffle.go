@@ -1,6 +1,7 @@
-// Package shuffle carries the postings of the join in memory: from the map, by
-// way of the two reduces, to the second map, on all cores. The stages are
-// mapper's and reducer's; the package decides where and when.
+// Package shuffle runs the join in memory, on all cores. It moves postings from
+// the map through the two reduces to the comparison of groups. What each step
+// does is in mapper and reducer; this package decides only which goroutine does
+// it and when.
 //
 //	documents ── mapper ──► column of postings, key and suffix
 //	                             │ reducer.Partial: equal ones become one posting list
@@ -10,9 +11,10 @@
 //	                             ▼
 //	                        mapper.SegmentComparer: 1 − h/bits, once for each pair
 //
-// What a hot key brings together stands in one partition and one group. The
-// partial reduce has dealt its postings by other bits before, so that equal ones
-// are one; comparing splits the group by the bits that vary in it.
+// All posting lists of a key are in one partition and one group, even those of a
+// hot key. Two things keep a hot group small: the partial reduce, which deals
+// postings by other bits than the key, has already merged equal ones, and the
+// comparison splits the group further by the bits that vary in it.
 package shuffle
 
 import (
@@ -27,23 +29,25 @@ import (
 	"github.com/neardup/neardup/simhash/columns"
 )
 
-// Worker reduces and compares the partitions of one table after the other. One
-// goroutine uses it at a time.
+// Worker groups and compares the partitions of segment tables, one at a time. It
+// is not safe for concurrent use; make one for each goroutine.
 type Worker[F columns.Fingerprint] struct {
 	layout  *simhash.Layout
 	group   reducer.Grouper[F]
 	compare *mapper.SegmentComparer[F]
-	parts   []F // of Bucket
+	parts   []F // buffer of Bucket
 }
 
-// NewWorker returns a Worker for the layout's tables that finds what is within k.
+// NewWorker returns a Worker for the layout's tables that finds pairs within
+// Hamming distance k.
 func NewWorker[F columns.Fingerprint](layout *simhash.Layout, k int) *Worker[F] {
 	return &Worker[F]{layout: layout, compare: mapper.NewSegmentComparer[F](layout, k)}
 }
 
-// Partition visits the pairs of a partition of a table, which has all fingerprints
-// of each of its keys, distinct ones. All agree outside free. What it did is added
-// to count.
+// Partition calls visit with the pairs of a partition of a table: the distinct
+// fingerprints values. The partition must hold all fingerprints of each of its
+// keys, and these may differ only in the bits of free. It reorders values. It
+// adds what it did to count, which may be nil.
 func (w *Worker[F]) Partition(ctx context.Context, table int, values []F, free columns.Mask, count *Count, visit func(a, b *F, distance int)) error {
 	var did rundir.TableCount
 	for key, mask := range w.layout.Keys(table) {
@@ -67,8 +71,8 @@ func (w *Worker[F]) Partition(ctx context.Context, table int, values []F, free c
 	return nil
 }
 
-// Bucket is Partition of more fingerprints than a core's cache holds: they are
-// dealt to partitions by the table's key first.
+// Bucket is Partition for more fingerprints than a core's cache holds. It first
+// deals them to partitions by the table's key.
 func (w *Worker[F]) Bucket(ctx context.Context, table int, values []F, count *Count, visit func(a, b *F, distance int)) error {
 	dealt, bounds, free := columns.Partitions(values, w.layout.Block(table), 1, &w.parts)
 	for p, end := range bounds[1:] {
@@ -79,16 +83,16 @@ func (w *Worker[F]) Bucket(ctx context.Context, table int, values []F, count *Co
 	return nil
 }
 
-// Options of a call.
+// Options are what the joins of this package have in common.
 type Options struct {
-	Workers int
-	Counts  []*Count                                        // by table of the layout; nil: nobody asks
-	Pass    func(total int64, unit string) func(done int64) // told of the tables; may be nil
+	Workers int                                             // goroutines; at least 1 is used
+	Counts  []*Count                                        // by table; nil if nothing is to be counted
+	Pass    func(total int64, unit string) func(done int64) // reports progress, in tables; may be nil
 
-	once bool // the documents of a fingerprint are equal: the map made one posting of them
+	once bool // count a fingerprint as one posting, however many documents it has
 }
 
-// count is that of a table; nil: nobody asks.
+// count returns the count of a table, or nil if nothing is to be counted.
 func (o *Options) count(table int) *Count {
 	if o.Counts == nil {
 		return nil
@@ -96,7 +100,7 @@ func (o *Options) count(table int) *Count {
 	return o.Counts[table]
 }
 
-// begin says that work begins to go over so many tables.
+// begin reports that a pass over so many tables begins.
 func (o *Options) begin(tables int64) (advance func(int64)) {
 	if o.Pass == nil {
 		return func(int64) {}
@@ -104,11 +108,13 @@ func (o *Options) begin(tables int64) (advance func(int64)) {
 	return o.Pass(tables, "tables")
 }
 
-// Segments visits every pair of distinct fingerprints of the lists within k, by
-// their places i < j, each once, in no particular order. Workers, numbered from
-// 0, call visit at the same time, but never twice at once with the same number.
-// When ctx is cancelled it soon returns its error, some of the pairs having been
-// visited.
+// Segments calls visit with every pair of distinct fingerprints of l within
+// Hamming distance k. It visits each pair once, as indices i < j into l, in no
+// particular order. It misses no pair, whatever the layout.
+//
+// Workers are numbered from 0. Several may call visit at the same time, but
+// never two with the same number. When ctx is cancelled, Segments soon returns
+// the error of ctx; it has visited some of the pairs by then.
 func Segments[F columns.Fingerprint](ctx context.Context, l *columns.Lists[F], layout *simhash.Layout, k int, o Options, visit func(worker int, i, j uint32, distance int)) error {
 	if err := ctx.Err(); err != nil || k == 0 || l.Len() < 2 {
 		return err
@@ -140,7 +146,7 @@ func Segments[F columns.Fingerprint](ctx context.Context, l *columns.Lists[F], l
 	return ctx.Err()
 }
 
-// countKeys counts what a table has under its keys.
+// countKeys adds to count the postings and posting lists of a table, by key.
 func countKeys[F columns.Fingerprint](l *columns.Lists[F], layout *simhash.Layout, table, workers int, once bool, count *Count) {
 	counters := make([]*Keys[F], workers)
 	columns.Each(workers, workers, func(int) func(int) {
@@ -159,7 +165,8 @@ func countKeys[F columns.Fingerprint](l *columns.Lists[F], layout *simhash.Layou
 	AddKeys(count, counters...)
 }
 
-// named has pairs of fingerprints whose places are yet to be looked up.
+// named turns pairs of fingerprints into pairs of indices into lists. It collects
+// them, since looking up many at a time is faster. The last ones need a flush.
 type named[F columns.Fingerprint] struct {
 	lists     *columns.Lists[F]
 	visit     func(i, j uint32, distance int)
@@ -186,10 +193,13 @@ func (f *named[F]) flush() {
 	f.n = 0
 }
 
-// Values calls visit with the places, ascending, of what shares a value of a
-// column, as mapper.KeyEmitter.Column makes it: each two or more. Workers call it as
-// those of Segments do. It uses work, which is as long, and returns the column
-// sorted, and the other of the two.
+// Values calls visit for each value that two or more postings share, with the
+// places of these, ascending. postings is a column of one table, as
+// mapper.KeyEmitter.Column makes it; work is a buffer of the same length. Workers
+// call visit as in Segments. places is reused.
+//
+// It sorts by value, and returns the sorted column and the other of the two
+// slices, for reuse.
 func Values(ctx context.Context, postings, work []uint64, workers int, count *Count, visit func(worker int, value uint64, places []uint64) error) (sorted, spare []uint64, err error) {
 	sorted, spare = reducer.ByValue(postings, work, workers)
 	start := func(part int) int { // where a group begins
@@ -226,8 +236,9 @@ func Values(ctx context.Context, postings, work []uint64, workers int, count *Co
 	return sorted, spare, err
 }
 
-// Each calls f for 0 to n-1 on workers goroutines, in runs of some, with the number
-// of the worker, and returns the first error, which may be a panic's.
+// Each calls f for i from 0 to n-1 on workers goroutines, with the number of the
+// worker, which never makes two calls at once. Workers take runs of consecutive
+// i. It returns the first error; a panic of f counts as one.
 func Each(ctx context.Context, workers, n int, f func(worker, i int) error) error {
 	const most = 4096
 	run := max(min(n/(8*workers), most), 1)

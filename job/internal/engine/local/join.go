@@ -13,7 +13,7 @@ import (
 	"github.com/neardup/neardup/simhash/columns"
 )
 
-// join is one match under way.
+// join is one call of Match.
 type join struct {
 	job       *engine.Job
 	documents *engine.Documents
@@ -25,16 +25,18 @@ type join struct {
 	counts    []*shuffle.Count // by table: the segments', then those of mapper.Tables
 }
 
-// count is that of a table of mapper.Tables.
+// count returns the count of mapper.Tables[table].
 func (j *join) count(table int) *shuffle.Count { return j.counts[j.layout.Tables()+table] }
 
-// What the join in memory takes for a document, in bytes: for its fingerprint,
-// seven times its width (measured, see job/docs/benchmarks), and for its view.
+// Memory of a join in memory, in bytes a document, beside seven times the width
+// of its fingerprint (measured, see job/docs/benchmarks).
 const (
-	viewBytes   = data.SketchSize + 48
-	sampleBytes = 256
+	viewBytes   = data.SketchSize + 48 // a view
+	sampleBytes = 256                  // its sample, under a rule that looks for containment
 )
 
+// match runs the join in memory or on disk, whichever its estimated memory
+// allows.
 func match[F columns.Fingerprint](ctx context.Context, j *join) error {
 	need := int64(j.documents.Len()) * 7 * int64(unsafe.Sizeof(*new(F)))
 	if j.rule.Verified {
@@ -46,7 +48,7 @@ func match[F columns.Fingerprint](ctx context.Context, j *join) error {
 	return inMemory[F](ctx, j)
 }
 
-// viewBytes is about what a view takes in memory.
+// viewBytes estimates the memory of a view under the rule.
 func (j *join) viewBytes() int64 {
 	if j.rule.Containment > 0 {
 		return viewBytes + sampleBytes
@@ -70,9 +72,11 @@ func inMemory[F columns.Fingerprint](ctx context.Context, j *join) error {
 	return j.out.flush()
 }
 
-// load reads the documents that emit keys, and has phase one reduce the postings
-// of their segments, of all tables at once, where that is not done: document i has
-// the number numbers[i].
+// load reads the documents that emit keys and sets m.Lists: the partial reduce
+// of their postings, one list for each distinct fingerprint, for all segment
+// tables at once. If exact dedup has left these lists in memory and they are all
+// that the rule needs, load takes them instead. The join calls documents by their
+// places; numbers[i] is the document number of place i.
 func load[F columns.Fingerprint](ctx context.Context, j *join, m *shuffle.Memory[F]) (numbers []uint64, err error) {
 	if prints := j.documents.TakePrints(); prints != nil && !j.rule.Verified && j.layout.Bits() == 64 {
 		if lists, ok := any(prints.Lists).(*columns.Lists[F]); ok {
@@ -98,8 +102,9 @@ func load[F columns.Fingerprint](ctx context.Context, j *join, m *shuffle.Memory
 	return numbers, err
 }
 
-// loadViews reads the documents, and maps those of normal length to their
-// postings.
+// loadViews reads the views of the documents that emit keys into m.Views, and
+// returns their numbers and the postings of those of normal length. m.Normal
+// stays nil as long as all of them are.
 func loadViews[F columns.Fingerprint](ctx context.Context, j *join, m *shuffle.Memory[F]) (numbers []uint64, postings []F, err error) {
 	m.Views = mapper.NewUnits(true)
 	n := j.documents.Len()
@@ -126,7 +131,7 @@ func loadViews[F columns.Fingerprint](ctx context.Context, j *join, m *shuffle.M
 	return numbers, postings, err
 }
 
-// each calls f for 0 to n-1, with the number of the worker.
+// each is shuffle.Each on the join's workers.
 func (j *join) each(ctx context.Context, n int, f func(worker, i int) error) error {
 	return shuffle.Each(ctx, j.workers, n, f)
 }

@@ -1,6 +1,9 @@
-// Package local executes a job's stages in this process, on all of its cores.
-// It joins in memory where the documents fit under the memory cap, else by way
-// of the disk; both find the same pairs.
+// Package local is the engine that executes a job in this process, on all its
+// cores.
+//
+// A join runs in memory if its documents fit under the memory cap. Otherwise it
+// spills to disk: it deals records into buckets that do fit, and works on one
+// bucket at a time in each worker (see spiller). Both ways find the same pairs.
 package local
 
 import (
@@ -18,18 +21,19 @@ import (
 	"github.com/neardup/neardup/simhash/columns"
 )
 
-// Engine is the embedded engine.
+// Engine is the local engine. It is safe for concurrent use.
 type Engine struct {
 	workers int
 }
 
-// New returns an engine of that many workers, at least one.
+// New returns an engine that uses max(workers, 1) goroutines for a stage or join.
 func New(workers int) *Engine { return &Engine{workers: max(workers, 1)} }
 
 var _ engine.Engine = (*Engine)(nil)
 
-// Each executes as many tasks at once as there are workers. A task uses several
-// goroutines too, so one large split also uses all cores.
+// Each implements [engine.Engine]. It executes as many tasks at once as there
+// are workers. Each task may itself use that many goroutines, so that a single
+// large split uses all cores too.
 func (e *Engine) Each(ctx context.Context, job *engine.Job, stage engine.Stage, tasks []int, done func(rundir.TaskRecord) error) error {
 	var mu sync.Mutex
 	return engine.Parallel(ctx, len(tasks), e.workers, func(ctx context.Context, i int) error {
@@ -43,14 +47,14 @@ func (e *Engine) Each(ctx context.Context, job *engine.Job, stage engine.Stage, 
 	})
 }
 
-// History has all workers stream row groups of the library, whatever splits
-// they are of.
+// History implements [engine.Engine]. All workers share the row groups of all
+// splits.
 func (e *Engine) History(ctx context.Context, job *engine.Job, documents *engine.RunDocuments, l *library.Library, splits []library.Split, found *history.Matches) error {
 	return documents.Join(ctx, l, splits, e.workers, found, job.Tell)
 }
 
-// Match finds the pairs: in memory where the documents fit under the memory
-// cap, else by way of the disk.
+// Match implements [engine.Engine]. It joins in memory if the documents fit under
+// the memory cap, else on disk.
 func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.Documents, emit func([]data.Pair) error) error {
 	rule, err := engine.RuleOf(job.Dir.Path(), job.Config.Match)
 	if err != nil {
@@ -71,7 +75,8 @@ func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.D
 	return err
 }
 
-// batches collects pairs by worker, so that emit is called seldom.
+// batches collects pairs, separately for each worker, and passes them to emit in
+// batches.
 type batches struct {
 	emit  func([]data.Pair) error
 	pairs [][]data.Pair
@@ -84,8 +89,9 @@ func newBatches(emit func([]data.Pair) error, workers int) *batches {
 	return &batches{emit: emit, pairs: make([][]data.Pair, workers), errs: make([]error, workers)}
 }
 
-// add takes a pair from a worker; calls for one worker come one after the
-// other. An error is kept for flush.
+// add adds a pair of a worker. Different workers may call it concurrently, one
+// worker may not. flush returns the errors of emit; after one, the worker's
+// further pairs are discarded.
 func (b *batches) add(worker int, p data.Pair) {
 	b.pairs[worker] = append(b.pairs[worker], p)
 	if len(b.pairs[worker]) >= batchPairs {
@@ -100,7 +106,7 @@ func (b *batches) send(worker int) {
 	b.pairs[worker] = b.pairs[worker][:0]
 }
 
-// flush sends what is left and returns the first error.
+// flush emits what is left, and returns the errors of all workers.
 func (b *batches) flush() error {
 	for w := range b.pairs {
 		b.send(w)

@@ -19,30 +19,46 @@ import (
 	"github.com/neardup/neardup/simhash/columns"
 )
 
-// spiller is the join by way of the disk. Everything is dealt into buckets
-// that fit under the memory cap, one bucket is worked on at a time by each
-// worker:
+// spiller is the join on disk. Each step deals records into buckets such that
+// records that belong together share a bucket and a bucket fits into memory.
+// Then each worker loads one bucket at a time.
 //
-//  1. by a hash of the fingerprint: the documents of the same one are compared,
-//     and one record of it goes on;
-//  2. the distinct fingerprints by their block in the first table of the plan,
-//     and from the buckets of each table into those of the next: what the
-//     kernel finds is two fingerprints;
-//  3. those by a hash of the first, then of the second, to put their documents
-//     in their places;
-//  4. the other tables by their values;
-//  5. the candidate pairs by their first document, then by their second, to be
-//     verified by their views.
+//	documents
+//	   │ 1 deal by hash of the fingerprint
+//	   ▼
+//	collapse ── documents of one fingerprint ─────────────────────┐
+//	   │ 2 distinct fingerprints, by their block in table 0       │
+//	   ▼                                                          │
+//	table 0 ─► table 1 ─► … ── near pairs of fingerprints         │
+//	                             │ 3 by hash of the first, then   │
+//	                             ▼   of the second                │
+//	                           name: fingerprints ─► documents ───┤
+//	documents ── 4 other tables, by value ────────────────────────┤
+//	                                                              ▼
+//	                                                      candidate pairs
+//	                             5 by first document, then by second,
+//	                               to attach views ─► verified pairs
+//
+// The steps, and the methods that do them:
+//
+//  1. deal, collapse: the documents of each distinct fingerprint come together.
+//     They are candidates of each other; one record of the fingerprint goes on.
+//  2. nearTable: in each segment table, fingerprints that share a block are
+//     compared. All fingerprints are dealt again for the next table.
+//  3. name: each pair of near fingerprints becomes the pairs of their documents.
+//     Without verification the join ends here.
+//  4. shared: documents that share a value of any other table are candidates.
+//  5. verify: the candidates get the views of both documents, and a verdict.
 type spiller[F columns.Fingerprint] struct {
 	*join
 	dir      string
-	distinct *spill.Buckets // fingerprint and document, a bucket in their order
-	n        int            // of its buckets
-	blocks   int            // buckets of a table of segments
-	open     *spill.Buckets // candidates, by their first document
-	chunks   int            // of documents whose views fit into memory
-	readers  []*views.Reader
-	advance  func(int64) // told of parts of the search for near fingerprints
+	distinct *spill.Buckets  // records of fingerprint and document, sorted within each bucket
+	n        int             // number of buckets of fingerprints
+	blocks   int             // number of buckets of a segment table
+	open     *spill.Buckets  // candidates, a bucket for each chunk of first documents
+	chunks   int             // number of chunks of documents; the views of a chunk fit into memory
+	readers  []*views.Reader // by worker
+	advance  func(int64)     // progress of the search for near fingerprints, in parts
 }
 
 func spilled[F columns.Fingerprint](ctx context.Context, j *join) (err error) {
@@ -58,8 +74,8 @@ func spilled[F columns.Fingerprint](ctx context.Context, j *join) (err error) {
 	s := &spiller[F]{join: j, dir: dir}
 	j.job.Log.Info("the documents do not fit under the memory cap: matching by way of the disk", "documents", j.documents.Len(), "cap", j.limit, "folder", dir)
 
-	// A bucket of fingerprints is sorted in memory, or one of a table joined, and
-	// there is one on each worker; so it is with a chunk of views.
+	// Each worker holds one bucket of fingerprints, which it sorts or joins, or one
+	// chunk of views. So a bucket may take the memory cap divided by the workers.
 	documents := int64(j.documents.Len())
 	parts := func(bytes int64) int { return int(documents*bytes*int64(j.workers)/j.limit) + j.workers }
 	s.n, s.blocks, s.chunks = parts(2*7*int64(width[F]())), parts(6*int64(width[F]())), parts(2*j.viewBytes())
@@ -93,7 +109,7 @@ func (s *spiller[F]) buckets(n, head int, tail bool) *spill.Buckets {
 	return spill.New(n, spill.Options{Dir: s.dir, Head: head, Tail: tail})
 }
 
-// perWorker is what each worker has for itself in a step.
+// perWorker returns, for each worker, the value that of makes for it.
 func perWorker[T any](workers int, of func(worker int) T) []T {
 	all := make([]T, workers)
 	for w := range all {
@@ -113,8 +129,8 @@ func flush(dealers []*spill.Dealer) (err error) {
 	return err
 }
 
-// candidateBytes is a candidate on the disk: both documents, the table, and the
-// key of a short text.
+// candidateBytes is the size of a candidate's record: both documents, the table,
+// and the key.
 const candidateBytes = 2*state.NumberBytes + 1 + 4
 
 func packCandidate(dst []byte, c *mapper.Candidate) []byte {
@@ -130,8 +146,8 @@ func unpackCandidate(b []byte) mapper.Candidate {
 	}
 }
 
-// comparers are what finds the candidates, one for each worker; the dealers are
-// to be flushed.
+// comparers returns a Comparer for each worker, which writes its candidates to
+// s.open by way of the worker's dealer. The caller must flush the dealers.
 func (s *spiller[F]) comparers() ([]*mapper.Comparer, []*spill.Dealer) {
 	dealers := s.dealers(s.open)
 	return perWorker(s.workers, func(w int) *mapper.Comparer {
@@ -143,7 +159,7 @@ func (s *spiller[F]) comparers() ([]*mapper.Comparer, []*spill.Dealer) {
 	}), dealers
 }
 
-// chunk is the chunk of a document.
+// chunk returns the chunk that a document belongs to.
 func (s *spiller[F]) chunk(doc uint64) int {
 	return int(doc / s.chunkDocuments())
 }
@@ -152,8 +168,8 @@ func (s *spiller[F]) chunkDocuments() uint64 {
 	return s.documents.Len()/uint64(s.chunks) + 1
 }
 
-// near finds the documents of the same fingerprint, and those whose fingerprints
-// are within the distance.
+// near does steps 1 to 3: it finds documents with the same fingerprint, and
+// documents whose fingerprints are within the distance.
 func (s *spiller[F]) near(ctx context.Context) (err error) {
 	tables := s.layout.Tables()
 	passes := 4 + tables // deal, collapse, the tables, and name twice
@@ -180,13 +196,15 @@ func (s *spiller[F]) near(ctx context.Context) (err error) {
 	return s.name(ctx, found)
 }
 
-// passParts is how many parts each pass over the fingerprints counts for.
+// passParts is the number of parts, for progress, that a pass over the
+// fingerprints counts for.
 const passParts = 1000
 
-// done says that item i of a pass of n is done.
+// done reports to advance that item i of the n items of a pass is done.
 func (s *spiller[F]) done(i, n int) { s.advance(int64(passParts*(i+1)/n - passParts*i/n)) }
 
-// deal deals the fingerprints of the documents, and these.
+// deal writes a record of fingerprint and document number for each document of
+// normal length, dealt by a hash of the fingerprint.
 func (s *spiller[F]) deal(ctx context.Context, raw *spill.Buckets) error {
 	out := s.dealers(raw)
 	err := s.each(ctx, s.documents.Parts(), func(worker, split int) error {
@@ -204,9 +222,9 @@ func (s *spiller[F]) deal(ctx context.Context, raw *spill.Buckets) error {
 	return errors.Join(err, flush(out))
 }
 
-// collapse leaves in distinct what was dealt, in order, compares the documents
-// of each fingerprint, and deals the distinct ones by their block in the first
-// table.
+// collapse sorts the buckets of raw into s.distinct. It compares the documents
+// of each fingerprint with each other, and deals each distinct fingerprint to
+// first, by its block in table 0. It drops the buckets of raw.
 func (s *spiller[F]) collapse(ctx context.Context, raw, first *spill.Buckets) error {
 	compare, candidates := s.comparers()
 	out, blocks := s.dealers(s.distinct), s.dealers(first)
@@ -217,7 +235,7 @@ func (s *spiller[F]) collapse(ctx context.Context, raw, first *spill.Buckets) er
 	err := s.each(ctx, s.n, func(worker, b int) error {
 		defer s.done(b, s.n)
 		var members []uint64
-		var of F // what all of them have
+		var of F // the fingerprint of all members
 		group := func() error {
 			for table := range keys {
 				if len(members) > 0 {
@@ -253,16 +271,18 @@ func (s *spiller[F]) collapse(ctx context.Context, raw, first *spill.Buckets) er
 	return errors.Join(err, flush(out), flush(blocks), flush(candidates))
 }
 
-// table has room for the distinct fingerprints by their block in a table.
+// table returns empty buckets for the distinct fingerprints of a segment table.
 func (s *spiller[F]) table() *spill.Buckets { return s.buckets(s.blocks, width[F](), false) }
 
-// putBlock deals a fingerprint, which record holds, by its block in a table.
+// putBlock puts record, which holds the fingerprint f, into the bucket of f's
+// block in a table.
 func (s *spiller[F]) putBlock(to *spill.Dealer, table int, f F, record []byte) error {
 	return to.Put(bucketOf(columns.Masked(f, s.layout.Block(table)), s.blocks), record, nil)
 }
 
-// nearTable joins the buckets of a table, deals what it finds by the first
-// fingerprint, and deals all for the next table.
+// nearTable finds the near pairs of a segment table, bucket by bucket. It deals
+// each pair to found by its first fingerprint, and every fingerprint to next by
+// its block in the next table, if there is one. It drops the buckets of this.
 func (s *spiller[F]) nearTable(ctx context.Context, table int, this, next, found *spill.Buckets) error {
 	w := width[F]()
 	reduce := make([]*shuffle.Worker[F], s.workers)
@@ -297,9 +317,10 @@ func (s *spiller[F]) nearTable(ctx context.Context, table int, this, next, found
 	return errors.Join(err, flush(out), flush(blocks))
 }
 
-// name puts documents in the place of the fingerprints that were found: first
-// (first, second, distance) becomes (second, distance) with the documents of
-// the first as tail, dealt by the second.
+// name replaces fingerprints by their documents, in two passes over s.distinct.
+// The first turns records (first, second, distance) into (second, distance),
+// dealt by second, with the documents of first as tail. The second compares
+// these documents with those of second.
 func (s *spiller[F]) name(ctx context.Context, found *spill.Buckets) (err error) {
 	named := s.buckets(s.n, width[F]()+1, true)
 	defer func() { err = errors.Join(err, named.Close()) }()
@@ -335,8 +356,10 @@ func (s *spiller[F]) name(ctx context.Context, found *spill.Buckets) (err error)
 	return errors.Join(err, flush(candidates))
 }
 
-// eachNamed calls yield with the records, and with the documents, ascending, of
-// the fingerprint that each begins with: mapper.MostNear at most.
+// eachNamed calls yield with each record and the documents, ascending, of the
+// fingerprint that the record begins with. docs holds at most mapper.MostNear of
+// them and is reused. Workers call yield concurrently. eachNamed drops the
+// buckets of records.
 func (s *spiller[F]) eachNamed(ctx context.Context, records *spill.Buckets, yield func(worker int, head, tail []byte, docs []uint64) error) error {
 	return s.each(ctx, s.n, func(worker, b int) error {
 		defer s.done(b, s.n)
@@ -368,7 +391,7 @@ func (s *spiller[F]) eachNamed(ctx context.Context, records *spill.Buckets, yiel
 	})
 }
 
-// shared finds the candidates of the other tables: each is dealt by value.
+// shared finds the candidates of all tables of mapper.Tables.
 func (s *spiller[F]) shared(ctx context.Context) error {
 	advance := s.job.Pass.Begin(int64(len(mapper.Tables)), "tables")
 	for table := range mapper.Tables {
@@ -380,10 +403,12 @@ func (s *spiller[F]) shared(ctx context.Context) error {
 	return nil
 }
 
-// sampledBuckets is how many times as many buckets the records of samples take
-// as those of fingerprints: a document has some tens.
+// sampledBuckets multiplies the number of buckets for the table of samples, since
+// a document has tens of sampled values.
 const sampledBuckets = 4
 
+// sharedTable deals the values of a table, each with its document, by a hash of
+// the value, and compares the documents that share one.
 func (s *spiller[F]) sharedTable(ctx context.Context, table int) (err error) {
 	n := s.n
 	if table == mapper.Samples {
@@ -434,8 +459,9 @@ func (s *spiller[F]) sharedTable(ctx context.Context, table int) (err error) {
 	return errors.Join(err, flush(candidates))
 }
 
-// verify gives the candidates the views of their first documents, a chunk at a
-// time, deals them by their second, and judges them.
+// verify gives a verdict on the candidates, in two passes over the views, a chunk
+// at a time. The first attaches to each candidate the view of its first
+// document and deals it by its second. The second pass has both views.
 func (s *spiller[F]) verify(ctx context.Context) (err error) {
 	attached := s.buckets(s.chunks, candidateBytes, true)
 	defer func() { err = errors.Join(err, attached.Close()) }()
@@ -481,8 +507,8 @@ func (s *spiller[F]) verify(ctx context.Context) (err error) {
 	})
 }
 
-// loadChunk reads the views of a chunk of documents, unless no records wait for
-// it.
+// loadChunk reads the views of a chunk of documents. It returns a function that
+// gives the view of one of them, or nil if records has none for the chunk.
 func (s *spiller[F]) loadChunk(ctx context.Context, chunk int, records *spill.Buckets) (view func(doc uint64, v *data.View), err error) {
 	if records.Len(chunk) == 0 {
 		return nil, nil
@@ -499,20 +525,22 @@ func (s *spiller[F]) loadChunk(ctx context.Context, chunk int, records *spill.Bu
 	return func(doc uint64, v *data.View) { loaded.View(places[doc-first], v) }, err
 }
 
-// bucketOf deals values evenly, whatever their distribution; equal ones meet.
+// bucketOf returns the bucket, of n, of a fingerprint. It hashes, so buckets fill
+// evenly whatever the distribution of f. Equal fingerprints share a bucket.
 func bucketOf[F columns.Fingerprint](f F, n int) int {
 	w := words(&f)
 	return mapper.Salt(w[len(w)-1], w[0], n)
 }
 
-// words views a fingerprint as its one or two words.
+// words returns the one or two 64-bit words of a fingerprint, sharing its memory.
 func words[F columns.Fingerprint](f *F) []uint64 {
 	return unsafe.Slice((*uint64)(unsafe.Pointer(f)), unsafe.Sizeof(*f)/8)
 }
 
 func width[F columns.Fingerprint]() int { return int(unsafe.Sizeof(*new(F))) }
 
-// appendValue appends a fingerprint, whose bytes have its order.
+// appendValue appends a fingerprint in big-endian order, so that records sort as
+// fingerprints do.
 func appendValue[F columns.Fingerprint](dst []byte, f F) []byte {
 	for _, x := range words(&f) {
 		dst = binary.BigEndian.AppendUint64(dst, x)
@@ -528,7 +556,8 @@ func value[F columns.Fingerprint](b []byte) (f F) {
 	return f
 }
 
-// inPlace unpacks fingerprints, back to back, where they stand.
+// inPlace decodes consecutive fingerprints that appendValue wrote. The result
+// shares the memory of b and overwrites it.
 func inPlace[F columns.Fingerprint](b []byte) []F {
 	w := width[F]()
 	all := unsafe.Slice((*F)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/w)
