@@ -19,38 +19,39 @@ import (
 // Folders within the run directory's state, with a file for each split.
 const (
 	ViewsFolder = "views" // what a verdict looks at, see package views
-	ExactFolder = "exact" // documents that others stand for, see package exactdup
+	ExactFolder = "exact" // documents that exact dedup leaves out, see package exactdup
 )
 
-// Documents are a run's documents as its joins take them, by their numbers.
-// They are safe for concurrent use.
+// Documents gives the joins the views of a run's documents, by document number,
+// without those that exact dedup leaves out. It is safe for concurrent use,
+// except TakePrints.
 type Documents struct {
 	*views.Folder
-	excluded []atomic.Uint64 // a bit a document: it emits no keys
-	prints   *Prints         // as ExactDeduper left them
+	excluded []atomic.Uint64 // a bit for each document that emits no keys
+	prints   *Prints         // left by ExactDeduper; may be nil
 }
 
-// Prints are the fingerprints of the documents that emit keys, up to 64 bits:
-// the lists name document Docs[i] by i.
+// Prints holds the distinct fingerprints of the documents that emit keys, of up
+// to 64 bits. A member i of Lists is document Docs[i].
 type Prints struct {
 	Lists *columns.Lists[uint64]
 	Docs  []uint64
 }
 
-// ViewPath is the file of the views of split task of the run in folder dir.
+// ViewPath returns the path of the views of split task.
 func ViewPath(dir *rundir.Dir, task int) string {
 	return dir.Path(rundir.StatePart(ViewsFolder, task))
 }
 
-// ExactPath is the file of the documents of split task that others stand
-// for.
+// ExactPath returns the path of the file that names the documents of split task
+// that exact dedup leaves out.
 func ExactPath(dir *rundir.Dir, task int) string {
 	return dir.Path(rundir.StatePart(ExactFolder, task))
 }
 
-// OpenDocuments opens the documents of a run of so many splits. Those that
-// others stand for emit no keys; before the stage that finds them has run, all
-// do.
+// OpenDocuments opens the documents of a run with the given number of splits. It
+// excludes those that exact dedup has found; before that stage has run it
+// excludes none.
 func OpenDocuments(dir *rundir.Dir, splits int) (*Documents, error) {
 	paths := make([]string, splits)
 	for i := range paths {
@@ -70,7 +71,7 @@ func OpenDocuments(dir *rundir.Dir, splits int) (*Documents, error) {
 			return nil
 		})
 		if errors.Is(err, fs.ErrNotExist) {
-			break // that stage is yet to come
+			break // exact dedup has not run yet
 		}
 		if err != nil {
 			return nil, err
@@ -79,21 +80,21 @@ func OpenDocuments(dir *rundir.Dir, splits int) (*Documents, error) {
 	return d, nil
 }
 
-// Duplicates calls yield with the documents of split task that others stand for,
-// in ascending order.
+// Duplicates calls yield with the documents of split task that exact dedup leaves
+// out, in ascending order.
 func (d *Documents) Duplicates(dir *rundir.Dir, task int, yield func(exactdup.Document) error) error {
 	return exactdup.Read(ExactPath(dir, task), yield)
 }
 
-// silence takes a document out of what Each yields.
+// exclude leaves a document out of what Each yields.
 func (d *Documents) exclude(doc uint64) { d.excluded[doc/64].Or(1 << (doc % 64)) }
 
 // Excluded reports whether a document emits no keys.
 func (d *Documents) Excluded(doc uint64) bool { return d.excluded[doc/64].Load()>>(doc%64)&1 != 0 }
 
-// Each calls yield with the documents from number first to last − 1 that emit
-// keys, in order: those that are matched, each of several equal ones once. The
-// row is used again for the next.
+// Each calls yield with the documents numbered first to last − 1 that emit keys,
+// in order. These are the documents that take part in matching; of several equal
+// ones only the first. r has the columns c and the fingerprint, and is reused.
 func (d *Documents) Each(ctx context.Context, first, last uint64, c views.Columns, yield func(doc uint64, r *views.Row) error) error {
 	return d.Scan(first, last, c|views.Fingerprint, func(doc uint64, r *views.Row) error {
 		if doc&0xffff == 0 && ctx.Err() != nil {
@@ -106,19 +107,21 @@ func (d *Documents) Each(ctx context.Context, first, last uint64, c views.Column
 	})
 }
 
-// TakePrints returns the fingerprints that the search for equal documents
-// collapsed, once: they take memory. It returns nil where fingerprints alone do
-// not make documents equal, where they were too many for one pass, and if the
-// documents were opened anew since.
+// TakePrints returns the distinct fingerprints that exact dedup has in memory, and
+// gives up its own reference to free that memory later. It returns nil at the
+// second call, if documents are not equal by fingerprint alone, if they were too
+// many for one pass, and if the documents were opened again since.
 func (d *Documents) TakePrints() *Prints {
 	p := d.prints
 	d.prints = nil
 	return p
 }
 
-// Gather returns what scan, called for each split on workers goroutines, yields
-// of the split's documents from first to last − 1, with the documents, in their
-// order. Of about one in share documents something is yielded.
+// Gather collects values of documents, in order of document number. It calls scan
+// for each split, with the split's first document number and last + 1, on workers
+// goroutines. scan must yield documents in order, at most one value for each.
+// share tells how much memory to reserve: about one in share documents has a
+// value.
 func Gather[T any](ctx context.Context, d *Documents, workers int, share uint64,
 	scan func(first, last uint64, yield func(doc uint64, value T)) error) (docs []uint64, values []T, err error) {
 	type part struct {
@@ -126,7 +129,7 @@ func Gather[T any](ctx context.Context, d *Documents, workers int, share uint64,
 		values []T
 	}
 	parts := make([]part, d.Parts())
-	if share == 1 { // the parts stand where they belong but for what is not yielded
+	if share == 1 { // parts are written almost where they belong; the end closes the gaps
 		docs, values = make([]uint64, d.Len()), make([]T, d.Len())
 		for split := range parts {
 			first, last := d.First(split), d.First(split+1)
@@ -156,18 +159,19 @@ func Gather[T any](ctx context.Context, d *Documents, workers int, share uint64,
 	return docs, values, err
 }
 
-// ViewForm is the form of the views of a run.
+// ViewForm returns the form in which a run with settings c keeps views.
 func ViewForm(c config.Config) views.Form {
 	return views.Form{Wide: c.Features.Bits > 64, Verified: c.Match.Verified(), Keep: c.Clusters.Keep != config.KeepFirst, Sampled: c.Match.Rules().Containment > 0}
 }
 
-// Rule is the rule for candidates and verdicts that the settings say.
+// Rule returns the rule for candidates and verdicts under settings m.
 func Rule(m config.Match) mapper.Rule {
 	return mapper.Rule{K: m.Distance, Bands: m.Verified() && m.Bands, ShortTexts: m.Verified() && m.ShortTexts, Verified: m.Verified(), ByLength: m.Verify == config.VerifyLength, Rules: m.Rules()}
 }
 
-// hasVerdict reports whether a verdict on a document with itself says that it
-// is the same: of one without a sketch and letters nothing is known.
+// hasVerdict reports whether a verdict would call the document the same as an
+// equal one. It would not if it has to estimate and the document has neither
+// sketch nor letters.
 func hasVerdict(rule *mapper.Rule, v *data.View) bool {
 	return !rule.Estimates() || v.Sketch != [data.SketchSize]byte{} || len(v.Letters) > 0
 }

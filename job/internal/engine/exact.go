@@ -18,25 +18,36 @@ import (
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// ExactDeduper finds the documents that others stand for: a join by the hash of
-// the id, then one by the view. What hashes bring together a second hash of
-// the thing itself confirms.
+// ExactDeduper finds the documents that the join leaves out, since an earlier one
+// stands for them. It looks for
+//
+//  1. later documents with the same id,
+//  2. documents whose id the library was told to forget,
+//  3. documents that no verdict can tell from an earlier one.
+//
+// The first and the third are joins by a 64-bit key: the hash of the id, then the
+// fingerprint. Documents that share a key are compared by a second hash, of the
+// id itself or of the whole view, so that a collision of keys removes nothing.
+//
+// If the keys of all documents do not fit into memory, a counting filter first
+// finds those that may come more than once; most come once. What is left is
+// handled in as many passes as memory asks for, each for a part of the keys.
 type ExactDeduper struct {
 	Documents *Documents
 	Rule      mapper.Rule
 	Workers   int
 	Memory    int64 // bytes
 
-	// IDs calls yield with the ids of a split, in order; Deleted, which may be
-	// nil, says which of them the library was told to forget.
+	// IDs calls yield with the ids of a split, in order. Deleted reports whether
+	// the library was told to forget an id; it may be nil.
 	IDs     func(ctx context.Context, split int, yield func(id []byte) error) error
 	Deleted func(id []byte) bool
 
-	Pass Pass // each of them over the documents
+	Pass Pass // progress of each pass over the documents
 }
 
-// Find calls emit with the documents, in no particular order and concurrently,
-// and has Documents leave them out.
+// Find calls emit with each document to leave out, and excludes it from
+// Documents. It calls emit in no particular order, and concurrently.
 func (x *ExactDeduper) Find(ctx context.Context, emit func(exactdup.Document) error) error {
 	d := x.Documents
 	drop := func(e exactdup.Document) error {
@@ -82,7 +93,7 @@ func (x *ExactDeduper) Find(ctx context.Context, emit func(exactdup.Document) er
 	}
 	confirm := x.hashViews
 	if form := d.Form(); !form.Verified && !form.Wide {
-		confirm = nil // the key is all that there is
+		confirm = nil // the key is the whole view
 	}
 	return x.equal(ctx, prints, confirm, func(docs []uint64, hash uint64) error {
 		if hash&shortText != 0 {
@@ -92,22 +103,25 @@ func (x *ExactDeduper) Find(ctx context.Context, emit func(exactdup.Document) er
 	})
 }
 
-// keys calls yield with the keys of documents from first to last − 1, in
-// ascending order of these.
+// keys calls yield with the keys of the documents numbered first to last − 1, in
+// order of document number.
 type keys func(first, last uint64, yield func(doc, key uint64)) error
 
-// within are the keys of documents from first to last − 1.
+// within returns k for the documents numbered first to last − 1.
 func (k keys) within(first, last uint64) func(yield func(doc, key uint64)) error {
 	return func(yield func(doc, key uint64)) error { return k(first, last, yield) }
 }
 
-// documentBytes is about what finding equal keys takes for a document in
-// memory, and at most half of it while they are gathered.
+// documentBytes estimates the memory, in bytes a document, that finding equal
+// keys takes. While keys are gathered it takes at most half of this.
 const documentBytes = 64
 
-// equal calls found with the documents, ascending, of each two or more that
-// share a key, and of which confirm gives the same hash, which found gets too.
-// Without confirm the keys are fingerprints, which stay with the documents.
+// equal calls found with each group of two or more documents, ascending, that
+// share both a key and the hash that confirm gives them. found gets this hash.
+//
+// A nil confirm says that keys are whole fingerprints. Then equal keys suffice,
+// and hash is 0. If one pass handles all documents, equal leaves the distinct
+// fingerprints in x.Documents for the join.
 func (x *ExactDeduper) equal(ctx context.Context, keys keys,
 	confirm func(ctx context.Context, wanted *subset.Set) ([]uint64, error), found func(docs []uint64, hash uint64) error) error {
 	n := x.Documents.Len()
@@ -164,8 +178,8 @@ func (x *ExactDeduper) equal(ctx context.Context, keys keys,
 	return x.confirmed(ctx, &groups, confirm, found)
 }
 
-// confirmed calls found with the documents of each group of which confirm gives
-// the same hash.
+// confirmed divides each group by the hash that confirm gives its documents, and
+// calls found with the parts of two or more documents.
 func (x *ExactDeduper) confirmed(ctx context.Context, groups *groups,
 	confirm func(ctx context.Context, wanted *subset.Set) ([]uint64, error), found func(docs []uint64, hash uint64) error) error {
 	if len(groups.docs) == 0 {
@@ -202,20 +216,21 @@ func (x *ExactDeduper) confirmed(ctx context.Context, groups *groups,
 	})
 }
 
-// Of a view's hash one bit says whether it is a short text's; nothing stands for
-// the hash of what resembles nothing.
+// The lowest bit of a view's hash says whether the view is a short text's. A view
+// on which no verdict is possible has the hash nothing, and is equal to no other.
 const (
 	shortText = 1
 	nothing   = uint64(math.MaxUint64)
 )
 
-// groups are the documents of each two or more that share a key.
+// groups holds groups of two or more documents that share a key.
 type groups struct {
-	docs []uint64
-	ends []int
+	docs []uint64 // group after group
+	ends []int    // end of each group in docs
 }
 
-// add adds the groups of documents by their keys, whose lists have their places.
+// add adds the groups of two or more documents from lists, whose members are
+// indices into docs.
 func (g *groups) add(lists *columns.Lists[uint64], docs []uint64) {
 	if lists.Len() == len(docs) {
 		return
@@ -243,7 +258,8 @@ func (g *groups) each(yield func(docs []uint64) error) error {
 	return nil
 }
 
-// hashIDs hashes the ids of the wanted documents once more.
+// hashIDs returns a second hash of the ids of the wanted documents, by index in
+// wanted.
 func (x *ExactDeduper) hashIDs(ctx context.Context, wanted *subset.Set) ([]uint64, error) {
 	out := make([]uint64, wanted.Len())
 	return out, x.eachSplit(ctx, func(split int) error {
@@ -259,8 +275,8 @@ func (x *ExactDeduper) hashIDs(ctx context.Context, wanted *subset.Set) ([]uint6
 	})
 }
 
-// eachID calls yield with the documents of a split and their ids. A split that
-// has not as many ids as views is an error.
+// eachID calls yield with the documents of a split and their ids. It returns an
+// error if the split does not have as many ids as views.
 func (x *ExactDeduper) eachID(ctx context.Context, split int, yield func(doc uint64, id []byte) error) error {
 	doc, end := x.Documents.First(split), x.Documents.First(split+1)
 	changed := fmt.Errorf("split %d has not as many documents as when it was fingerprinted: run again into a new folder", split)
@@ -277,7 +293,8 @@ func (x *ExactDeduper) eachID(ctx context.Context, split int, yield func(doc uin
 	return err
 }
 
-// hashViews hashes the views of the wanted documents.
+// hashViews returns a hash of the views of the wanted documents, by index in
+// wanted.
 func (x *ExactDeduper) hashViews(ctx context.Context, wanted *subset.Set) ([]uint64, error) {
 	out := make([]uint64, wanted.Len())
 	return out, x.eachSplit(ctx, func(split int) error {
@@ -316,7 +333,8 @@ func (x *ExactDeduper) begin() (advance func(n int64)) {
 	return x.Pass.Begin(int64(x.Documents.Len()), "documents")
 }
 
-// repeats finds which keys may come more than once, in half of the memory.
+// repeatedKeys returns a filter for the keys that may come more than once. It
+// takes half of the memory.
 func (x *ExactDeduper) repeatedKeys(ctx context.Context, keys keys) (*counting.Filter, error) {
 	f := counting.New(x.Documents.Len(), x.Memory/2)
 	return f, x.eachSplit(ctx, func(split int) error {

@@ -25,11 +25,11 @@ const (
 	batchBytes     = 1 << 20
 )
 
-// recordedSites is how many sites a task's record names.
+// recordedSites is the number of sites that a task's record names.
 const recordedSites = 100
 
-// batch is a stretch of a split's documents with their rows. Its buffers are
-// used again and again, so a task allocates nothing for each document.
+// batch is a run of consecutive documents of a split, with their rows. Batches
+// are reused, so that a task allocates nothing for each document.
 type batch struct {
 	docs  []data.Document
 	n     int
@@ -39,11 +39,14 @@ type batch struct {
 	hits [][]data.AgainstRow   // of the stage against, for each document
 }
 
-// fingerprint reads a split and fingerprints its documents, each on workers
-// goroutines, and writes its parts. Rows stand in the order of the input,
-// whatever the number of workers. A file that is one large gzip member is inflated
-// once, and believed when its checksum was read: one that is damaged is read again,
-// then as the reader always did, to find out what of it is sound.
+// fingerprint is the task of the stage of that name. It reads a split,
+// fingerprints its documents, and writes its files. It reads and fingerprints on
+// workers goroutines each. Rows are in the order of the input, whatever the
+// number of workers.
+//
+// A file that is one large gzip member is first inflated only once, on trust; its
+// checksum comes last. If that is wrong (data.ErrBroken), the task starts over
+// and reads the file the careful way, which finds out what of it is sound.
 func fingerprint(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) error {
 	fresh := rec.Fresh()
 	told, tell := int64(0), job.Tell
@@ -83,8 +86,8 @@ func fingerprintSplit(ctx context.Context, job *Job, rec *rundir.TaskRecord, wor
 	return err
 }
 
-// intakeOptions are how a task reads its split the first time: what is missing or
-// cannot be read is noted in its record.
+// intakeOptions returns the options with which a task reads its split for the
+// first time. They note in rec what is missing, unreadable or unchecked.
 func (j *Job) intakeOptions(rec *rundir.TaskRecord, workers int) data.ReaderOptions {
 	o := j.readerOptions()
 	o.Workers = workers
@@ -94,10 +97,12 @@ func (j *Job) intakeOptions(rec *rundir.TaskRecord, workers int) data.ReaderOpti
 	return o
 }
 
-// ended notes in the record of a task what its reader knows at the end of the split.
+// ended notes in rec what the reader knows only at the end of the split: digest,
+// bytes, encoding. It returns ErrChanged if the file has another size than when
+// it was listed.
 func ended(job *Job, rec *rundir.TaskRecord, in data.SourceReader, options data.ReaderOptions) error {
 	if missing := (*data.NoColumn)(nil); rec.Skipped[data.ReasonNoText] > 0 && rec.RowsOut == 0 && len(rec.Missing) == 0 &&
-		errors.As(source.NoText(job.Splits[rec.Task], options), &missing) { // of lines of JSON it is known at their end
+		errors.As(source.NoText(job.Splits[rec.Task], options), &missing) { // for lines of JSON, only the end tells that a column is missing
 		rec.Missing = append(rec.Missing, missing.Problem())
 	}
 	rec.Digest, rec.Bytes, rec.Encoding = in.Digest(), in.Consumed(), in.Encoding()
@@ -107,24 +112,25 @@ func ended(job *Job, rec *rundir.TaskRecord, in data.SourceReader, options data.
 	return nil
 }
 
-// parts are the files of a split that its fingerprint task writes, in the order
-// in which they are committed.
+// parts are the files that the fingerprint task of a split writes.
 type parts struct {
 	prints     *parquet.TableWriter[data.FingerprintRow]
 	views      *viewWriter
-	texts      *parquet.TableWriter[data.TextRow] // nil where the input can be read again as cheaply
+	texts      *parquet.TableWriter[data.TextRow] // nil for formats that can be read again as cheaply
 	quarantine *quarantine
-	names      []string // within the run directory
-	files      []file
+	names      []string // of files but quarantine, within the run directory
+	files      []file   // all, in the order in which they are committed
 }
 
-// file appears with Commit or, before that, goes with Abort.
+// file is an atomic file: Commit gives it its final name, Abort removes it if it
+// was not committed.
 type file interface {
 	Commit() error
 	Abort() error
 }
 
-// createParts creates the files; abort follows, also after an error.
+// createParts creates the files. The caller must call abort in the end, even if
+// createParts returns an error.
 func createParts(job *Job, task int) (p *parts, err error) {
 	p = &parts{}
 	add := func(folder, ext string, f file) {
@@ -165,7 +171,7 @@ func createParts(job *Job, task int) (p *parts, err error) {
 	return p, nil
 }
 
-// commit completes the files and returns the names of those that there are.
+// commit commits the files and returns their names within the run directory.
 func (p *parts) commit() ([]string, error) {
 	for _, f := range p.files {
 		if err := f.Commit(); err != nil {
@@ -175,7 +181,7 @@ func (p *parts) commit() ([]string, error) {
 	return append(p.names, p.quarantine.Outputs()...), nil
 }
 
-// abort removes what was not committed.
+// abort removes the files that were not committed.
 func (p *parts) abort() (err error) {
 	for _, f := range p.files {
 		err = errors.Join(err, f.Abort())
@@ -183,29 +189,39 @@ func (p *parts) abort() (err error) {
 	return err
 }
 
-// assembly is the line that documents take through a task that reads its split: from
-// the reader to the workers, and in the input's order through the writers, each on a
-// goroutine of its own.
+// assembly is the pipeline of a task that reads its split. Each box is a goroutine;
+// channels carry batches, which go back to free:
+//
+//	        work     ┌► worker ┐
+//	      ┌────────► ├► worker ┤ b.ready
+//	reader           └► worker ┘    │
+//	      └── ordered ──────────► writer ─► writer ─► free ─► reader
+//
+// The reader sends each batch to both work and ordered. Any worker takes it from
+// work and signals b.ready when done. The first writer takes batches from ordered,
+// which keeps the order of the input, and waits for each one's b.ready.
 type assembly struct {
 	in         data.SourceReader
-	advance    func() // tells what in has consumed
+	advance    func() // reports what in has consumed since the last call
 	quarantine *quarantine
 	rec        *rundir.TaskRecord
-	decoded    bool // in an encoding that was asked for
+	decoded    bool // the settings name an encoding, so count garbled texts
 
-	prepare func(b *batch)                         // a new batch
-	worker  func() (work func(*batch), end func()) // of one goroutine
-	writers []func(*batch) error
+	prepare func(b *batch)                         // allocates what a new batch needs
+	worker  func() (work func(*batch), end func()) // called once on each worker's goroutine
+	writers []func(*batch) error                   // called in this order for each batch
 
 	free, work, ordered chan *batch
 }
 
-// assemble is the line of a split of a job.
+// assemble returns the pipeline of a split. The caller sets prepare, worker and
+// writers.
 func assemble(job *Job, in data.SourceReader, rec *rundir.TaskRecord, q *quarantine) *assembly {
 	return &assembly{in: in, advance: consumed(in, job.Tell), rec: rec, quarantine: q, decoded: job.Config.Input.Encoding != ""}
 }
 
-// run returns when all documents are written, or at the first error.
+// run runs the pipeline. It returns when all documents are written, or at the
+// first error, with no goroutine left.
 func (a *assembly) run(ctx context.Context, workers int) error {
 	a.free = make(chan *batch, 2*workers+2)
 	for range cap(a.free) {
@@ -245,8 +261,8 @@ func (a *assembly) run(ctx context.Context, workers int) error {
 	return group.Wait()
 }
 
-// pass has what comes in written, and hands it on: the first writer waits until the
-// workers are done with it.
+// pass writes the batches that come in and sends them on to out. If waits, it
+// first waits until a worker is done with the batch.
 func pass(ctx context.Context, in <-chan *batch, out chan<- *batch, write func(*batch) error, waits bool) error {
 	for b := range in {
 		if waits {
@@ -288,7 +304,7 @@ func (a *assembly) read(ctx context.Context) error {
 	}
 }
 
-// fingerprints has the line fingerprint its documents and write the parts.
+// fingerprints sets up the pipeline to fingerprint documents and write parts.
 func (a *assembly) fingerprints(job *Job, parts *parts) {
 	a.prepare = func(b *batch) { b.rows = make([]data.FingerprintRow, batchDocuments) }
 	a.worker = func() (func(*batch), func()) {
@@ -331,7 +347,8 @@ func (a *assembly) fingerprints(job *Job, parts *parts) {
 	a.writers = []func(*batch) error{rows, texts}
 }
 
-// fill reads the next documents into b; more is false at the end.
+// fill reads the next documents into b; more is false at the end of the split. It
+// counts bad records and goes on.
 func (a *assembly) fill(b *batch) (more bool, err error) {
 	b.n = 0
 	defer a.advance()
@@ -363,8 +380,8 @@ func (a *assembly) fill(b *batch) (more bool, err error) {
 	return true, nil
 }
 
-// Skipped counts a record that is no document in the record of the task that
-// read it.
+// Skipped counts bad, a record of the input that is no document, in the task
+// record rec.
 func Skipped(rec *rundir.TaskRecord, bad *data.BadRecord) {
 	rec.RowsIn++
 	rec.Skipped[bad.Reason]++
@@ -374,8 +391,8 @@ func Skipped(rec *rundir.TaskRecord, bad *data.BadRecord) {
 	rec.Lost += bad.Lost
 }
 
-// garbled reports whether a hundredth of a text's characters or more are none,
-// or such as stand for bytes that the encoding does not have.
+// garbled reports whether at least a hundredth of a text's characters are U+FFFD,
+// which stands for bytes that the encoding does not have.
 func garbled(text []byte) bool {
 	none, all := 0, 0
 	for _, r := range string(text) {
@@ -386,8 +403,9 @@ func garbled(text []byte) bool {
 	return none > 0 && 100*none >= all
 }
 
-// skip counts a record that is no document. What the format is full of by
-// design is counted only; the rest is kept in quarantine.
+// skip counts a record that is no document, and puts it into quarantine. Records
+// that are no pages by design are only counted. The raw bytes are kept only of
+// unusable records.
 func (a *assembly) skip(bad *data.BadRecord) error {
 	Skipped(a.rec, bad)
 	if bad.Reason == data.ReasonNotPage {

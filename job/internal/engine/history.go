@@ -19,35 +19,43 @@ import (
 	"github.com/neardup/neardup/simhash/template"
 )
 
-// StageHistory is the stage's name in task records and progress.
+// StageHistory is the name of the stage history in task records and progress.
 const StageHistory = "history"
 
-// HistoryParts is a folder within the run directory's state in which an engine
-// keeps what it found in splits of the library that it has finished. It is of no
-// use, and to be removed, once the stage is done.
+// HistoryParts is a folder in the state of the run directory. In it an engine
+// may keep the matches of splits of the library that it has finished, for a
+// resumed run. It is removed when the stage is done.
 const HistoryParts = "history.parts"
 
-// RunDocuments is this run's documents as the join with earlier nights takes them: which
-// units there are depends on these documents alone. It never changes, and
-// is safe for concurrent use.
+// RunDocuments holds this run's documents in memory, for the join with the
+// library. A row is a document, in their order; only the first document of each
+// id has one. A unit is a set of documents with equal views. It depends on these
+// documents alone, so every process numbers rows and units alike. It never
+// changes, and is safe for concurrent use.
+//
+// The join is a broadcast join: documents of the library stream past. Each is
+// looked up in IDs, for when its id was first seen, and in an index of the units'
+// views, for matches.
 type RunDocuments struct {
 	IDs   idtable.Table
-	Units []uint32 // by row; NoUnit for documents that are not matched
-	Views *mapper.Units
-	plain map[int]plainLook // by row: of NoUnit
+	Units []uint32          // by row; NoUnit for documents that are not matched
+	Views *mapper.Units     // by unit
+	plain map[int]plainLook // by row with NoUnit
 	rule  mapper.Rule
 	match config.Match
 	bits  int
 	night string
-	index func() (*mapper.Index, error) // made when it is asked for first
+	index func() (*mapper.Index, error) // makes the index at the first call
 
-	hot int // different earlier documents of hot keys that a joiner gathers, at most
+	hot int // maxHot, or less in tests
 }
 
-// maxHot is how many different documents of hot keys a joiner gathers.
+// maxHot is the number of different earlier documents with hot keys that a joiner
+// gathers before it compares them.
 const maxHot = 32 << 10
 
-// plainLook is what tells whether a document that is not matched is as it was.
+// plainLook tells whether a document that is not matched has changed since an
+// earlier night.
 type plainLook struct {
 	hi, lo      uint64
 	lengthClass string
@@ -57,9 +65,10 @@ type plainLook struct {
 // NoUnit is the unit of a document that is not matched.
 const NoUnit = ^uint32(0)
 
-// ReadRunDocuments reads the night's documents of a run of so many splits. The first
-// Join indexes those that are matched, on so many goroutines. each is called for
-// every row; it may be nil, and keeps nothing of it.
+// ReadRunDocuments reads the documents of the run in dir, without later documents
+// of an id and deleted ones. It calls each, which may be nil, for every row; each
+// must not retain row. The index is made at the first Join, on workers
+// goroutines.
 func ReadRunDocuments(ctx context.Context, cfg config.Config, dir *rundir.Dir, splits, workers int, each func(doc uint64, row *data.LibraryRow)) (*RunDocuments, error) {
 	rule, err := RuleOf(dir.Path(), cfg.Match)
 	if err != nil {
@@ -88,8 +97,8 @@ func ReadRunDocuments(ctx context.Context, cfg config.Config, dir *rundir.Dir, s
 	return n, nil
 }
 
-// NewRunDocuments makes a night of rows that no run has fingerprinted, each of another
-// id; their order is the night's. The night's name is in the settings.
+// NewRunDocuments makes RunDocuments from rows that come from no run. No two may
+// have the same id. The name of the night is in cfg.
 func NewRunDocuments(cfg config.Config, workers int, rows []data.LibraryRow) *RunDocuments {
 	n := newRunDocuments(cfg, Rule(cfg.Match))
 	for i := range rows {
@@ -103,7 +112,7 @@ func newRunDocuments(cfg config.Config, rule mapper.Rule) *RunDocuments {
 	return &RunDocuments{match: cfg.Match, Views: mapper.NewUnits(cfg.Match.Verified()), plain: map[int]plainLook{}, rule: rule, bits: cfg.Features.Bits, night: cfg.Library.Night, hot: maxHot}
 }
 
-// add takes the night's next document.
+// add adds the next row.
 func (n *RunDocuments) add(row *data.LibraryRow) {
 	n.IDs.Add(row.DocID)
 	unit := NoUnit
@@ -115,13 +124,12 @@ func (n *RunDocuments) add(row *data.LibraryRow) {
 	n.Units = append(n.Units, unit)
 }
 
-// pairsAtOnce is how many units Pairs compares with all before it visits what they
-// are like.
+// pairsAtOnce is the number of units that Pairs compares with all others before it
+// calls visit for them.
 const pairsAtOnce = 4096
 
-// Pairs visits the units of the night in their order, each with the units before
-// it that are the same, in no particular order, and whether that is reason enough
-// for a document to go. What visit gets is valid during the call.
+// Pairs calls visit with every unit, in order, and with the earlier units that are
+// the same, in no particular order. same is reused.
 func (n *RunDocuments) Pairs(ctx context.Context, visit func(unit uint32, same []Same)) error {
 	index, err := n.index()
 	if err != nil {
@@ -150,23 +158,25 @@ func (n *RunDocuments) Pairs(ctx context.Context, visit func(unit uint32, same [
 	return ctx.Err()
 }
 
-// Same is a unit that is the same as another.
+// Same is a unit that a verdict calls the same as another.
 type Same struct {
 	Unit   uint32
-	Proven bool // see Proves
+	Proven bool // reason enough to remove one of the two; see Proves
 }
 
-// indexOn has the first Join index the documents that are matched, on so many
-// goroutines.
+// indexOn sets n.index, which makes the index on workers goroutines at its first
+// call.
 func (n *RunDocuments) indexOn(workers int) {
 	n.index = sync.OnceValues(func() (*mapper.Index, error) {
 		return mapper.NewIndex(n.Views, n.rule, n.bits, workers)
 	})
 }
 
-// EachOfNight calls yield with the documents of split task, whose first is
-// first, as the library keeps them: the first of each id, in order. columns are
-// of data.FingerprintColumns. It returns how many rows the split has in all.
+// EachOfNight calls yield with the documents of split task that the library keeps,
+// in order: without later documents of an id and deleted ones. first is the
+// number of the split's first document, and columns are names of
+// data.FingerprintColumns. row is reused. It returns the number of all rows of
+// the split, including those that it left out.
 func EachOfNight(ctx context.Context, dir *rundir.Dir, task int, first uint64, columns []string, yield func(doc uint64, row *data.LibraryRow) error) (rows uint64, err error) {
 	gone := map[uint64]bool{}
 	err = exactdup.Read(ExactPath(dir, task), func(d exactdup.Document) error {
@@ -188,7 +198,8 @@ func EachOfNight(ctx context.Context, dir *rundir.Dir, task int, first uint64, c
 	return rows, err
 }
 
-// EachFingerprinted calls yield with all documents of a split in that way.
+// EachFingerprinted calls yield with all documents of a split, as rows of the
+// library. The row is reused.
 func EachFingerprinted(ctx context.Context, dir *rundir.Dir, task int, columns []string, yield func(*data.LibraryRow) error) error {
 	var out data.LibraryRow
 	path := dir.Path(rundir.Fingerprints, rundir.PartName(task, ".parquet"))
@@ -201,7 +212,7 @@ func EachFingerprinted(ctx context.Context, dir *rundir.Dir, task int, columns [
 	})
 }
 
-// columns are those that the join reads, with more.
+// columns returns the columns that the join reads, and more.
 func (n *RunDocuments) columns(more ...string) []string {
 	columns := append([]string{"fingerprint", "length_class", "length"}, more...)
 	if n.rule.Estimates() {
@@ -210,8 +221,8 @@ func (n *RunDocuments) columns(more ...string) []string {
 	return columns
 }
 
-// view is what a verdict looks at of a document; ok is false for one that is
-// not matched. Its letters are the row's.
+// view returns the view of a document; ok is false if it is not matched. The
+// view's letters share the memory of the row.
 func (n *RunDocuments) view(row *data.LibraryRow) (v data.View, ok bool) {
 	v.Hi, v.Lo, v.Normal = row.Hi, row.Lo, row.LengthClass == simhash.LengthNormal
 	if !n.rule.Verified {
@@ -222,10 +233,11 @@ func (n *RunDocuments) view(row *data.LibraryRow) (v data.View, ok bool) {
 	return v, v.Normal || len(row.Sketch) > 0
 }
 
-// Before says which documents of a library are of earlier nights.
+// Before returns the options that stream the nights of a library before this one.
 func (n *RunDocuments) Before() library.StreamOptions { return library.StreamOptions{Before: n.night} }
 
-// NewMatches returns what gathers for the night what a library knows of it.
+// NewMatches returns empty Matches for these documents and the earlier nights of a
+// library with manifest m.
 func (n *RunDocuments) NewMatches(m *library.Manifest) *history.Matches {
 	var before []string
 	for _, have := range m.Nights {
@@ -236,9 +248,10 @@ func (n *RunDocuments) NewMatches(m *library.Manifest) *history.Matches {
 	return history.New(n.IDs.Len(), n.Views.Len(), before...)
 }
 
-// Join streams the documents of earlier nights in the splits past this run's, on
-// workers goroutines, each of which holds a batch of rows, and adds the matches
-// to found. advance is told of the documents as they pass, concurrently.
+// Join streams the documents of earlier nights in the splits past this run's
+// documents, and adds the matches to found. It uses workers goroutines, each of
+// which holds one batch of rows in memory. It calls advance concurrently with the
+// number of documents that have passed.
 func (n *RunDocuments) Join(ctx context.Context, l *library.Library, splits []library.Split, workers int, found *history.Matches, advance func(documents int64)) error {
 	if len(splits) == 0 {
 		return nil
@@ -275,7 +288,11 @@ func (n *RunDocuments) Join(ctx context.Context, l *library.Library, splits []li
 	return nil
 }
 
-// joiner joins batches of a library with this run's documents, one after the other.
+// joiner joins batches of a library with this run's documents, for one goroutine.
+//
+// A hot key would bring each of its earlier documents together with each of this
+// run's. So the joiner gathers earlier documents that share a hot key, merges
+// those with equal views into one, and compares that once.
 type joiner struct {
 	night   *RunDocuments
 	index   *mapper.Index
@@ -318,8 +335,8 @@ func historyRow(b *library.Batch, i int) history.Row {
 	return history.Row{Night: b.Night, ID: row.DocID, FirstSeen: row.FirstSeen, Cluster: row.Cluster, Kept: row.Kept}
 }
 
-// gather takes an earlier document that shares a hot key: those that look alike
-// are compared with this run's as one.
+// gather adds row i of a batch, an earlier document with a hot key, to those that
+// flush compares. It flushes when it has gathered enough.
 func (j *joiner) gather(b *library.Batch, i int, rows *mapper.HistoryRows, found *history.Matches) {
 	if j.hot == nil {
 		j.hot, j.gathered = mapper.NewUnits(true), found.Alike(j.night.hot)
@@ -332,8 +349,8 @@ func (j *joiner) gather(b *library.Batch, i int, rows *mapper.HistoryRows, found
 	}
 }
 
-// flush compares what was gathered with this run's documents, and adds the
-// matches to found.
+// flush compares the gathered documents with this run's, adds the matches to
+// found, and forgets them.
 func (j *joiner) flush(found *history.Matches) {
 	if j.hot == nil {
 		return
@@ -350,7 +367,8 @@ func (j *joiner) flush(found *history.Matches) {
 	j.hot, j.gathered = nil, nil
 }
 
-// rows turns a batch into what a Prober takes.
+// rows returns a batch in the columns that a Prober takes. They are reused, and
+// refer to b.
 func (j *joiner) rows(b *library.Batch) *mapper.HistoryRows {
 	c := &j.columns
 	c.N, c.Hi, c.Lo, c.Normal = len(b.Rows), c.Hi[:0], c.Lo[:0], c.Normal[:0]
@@ -367,9 +385,9 @@ func (j *joiner) rows(b *library.Batch) *mapper.HistoryRows {
 	return c
 }
 
-// judge returns the verdict on a candidate pair, for one goroutine; nil
-// when the distance alone decides. The texts of earlier nights are gone: what
-// they would decide, the estimate does.
+// estimator returns a function that gives the verdict on a candidate pair, for
+// use by one goroutine; nil if the distance alone decides. The texts of earlier
+// nights are gone, so the estimate decides where texts otherwise would.
 func estimator(rule mapper.Rule) func(a, b *data.View) data.Evidence {
 	if !rule.Verified {
 		return nil
@@ -378,14 +396,15 @@ func estimator(rule mapper.Rule) func(a, b *data.View) data.Evidence {
 	return func(a, b *data.View) data.Evidence { return verifier.Estimated(a, b) }
 }
 
-// provenAbove is by how much an estimate is above the limit of a pair that may cost
-// a document its place: about 1.6 of its standard errors, so that of pairs at the
-// limit one of twenty does. A pair nearer to the limit is reported, and both of its
-// documents stay unless the texts say the same.
+// provenAbove is the margin by which an estimate must exceed the limit before a
+// document is removed for it. It is about 1.6 standard errors of the estimate:
+// of pairs exactly at the limit, one in twenty exceeds it by chance. A pair within
+// the margin is reported, but both its documents stay unless the texts decide
+// that they are the same.
 const provenAbove = 0.08
 
-// Proves reports whether a pair of that evidence is reason enough for one of its
-// documents to go for the other.
+// Proves reports whether evidence e of a pair is reason enough to remove one of
+// its documents for the other.
 func Proves(m *config.Match, e data.Evidence) bool {
 	if e.Reason == data.BySketches || e.Reason == data.ByEstimate {
 		return mapper.EstimatedJaccard(e) >= m.LimitLong+provenAbove
@@ -393,7 +412,7 @@ func Proves(m *config.Match, e data.Evidence) bool {
 	return e.Reason.Same()
 }
 
-// told is what the tables say of a verdict: nothing where the distance alone
+// told returns what the tables say of a verdict: 0 and "" if the distance alone
 // decided.
 func told(e data.Evidence) (similarity float64, reason string) {
 	if e.Reason == data.ByDistance {
