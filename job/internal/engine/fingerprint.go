@@ -391,8 +391,8 @@ func Skipped(rec *rundir.TaskRecord, bad *data.BadRecord) {
 	rec.Lost += bad.Lost
 }
 
-// garbled reports whether at least a hundredth of a text's characters are U+FFFD,
-// which stands for bytes that the encoding does not have.
+// garbled reports whether at least a hundredth of a text's characters are invalid
+// UTF-8 or U+FFFD, which stands for bytes that the encoding does not have.
 func garbled(text []byte) bool {
 	none, all := 0, 0
 	for _, r := range string(text) {

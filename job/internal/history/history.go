@@ -1,6 +1,16 @@
-// Package history says what documents of earlier nights mean to those of this run:
-// which of them each matches best, when it was first seen, and which earlier
-// cluster each cluster continues. It reads no library and knows no engine.
+// Package history says what documents of earlier nights mean for those of this
+// run.
+//
+// [Matches] gathers pairs of a document of this run and one of an earlier night,
+// and answers for each document of this run: the best match, the best match that
+// was kept, when the id was first seen, and which earlier clusters it touches. To
+// gather is commutative: neither the order of the pairs matters, nor whether they
+// are added one by one or gathered in several Matches first. So workers, and
+// processes on several hosts, can each join a part of the library.
+//
+// [Descend] then decides which earlier cluster each cluster of this run continues.
+//
+// The package reads no library and knows no engine.
 package history
 
 import (
@@ -15,64 +25,74 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Match is a document of an earlier night that one of this run's matches.
+// Match is a document of an earlier night that a document of this run matches.
 type Match struct {
 	Night, ID, FirstSeen string
 	Distance             int
-	Similarity           float64 // that the verdict rests on, if there was one beside the distance
+	Similarity           float64 // that the verdict rests on; 0 if the distance alone decided
 	Reason               string
 }
 
-// Cluster is the id of the cluster of an earlier document that stayed.
+// Cluster returns the id of the document's cluster, if the document was kept in
+// its night.
 func (e *Match) Cluster() string { return FoundedCluster(e.Night, []byte(e.ID)) }
 
-// compare orders earlier documents, the best match first: by distance, then
-// by night, the earliest first, then by id.
+// compare orders earlier documents, the best match first: by smaller distance,
+// then earlier night, then smaller id.
 func (e *Match) compare(o *Match) int {
 	return cmp.Or(cmp.Compare(e.Distance, o.Distance), strings.Compare(e.Night, o.Night), strings.Compare(e.ID, o.ID))
 }
 
-// Matches gathers what earlier nights know of this run's documents: of each
-// row, a document, the night in which its id was first seen, and that in which
-// it was first seen unchanged, if it is of no unit; of each unit the best match
-// among the earlier documents, the best of another id, the best that stayed in its
-// night, the clusters that all its matches are of, and how many have its very
-// fingerprint; and which nights have the same as each of them. Neither the order in
-// which they arrive matters, nor whether they come one by one or gathered
-// elsewhere.
+// Matches gathers what earlier nights know of this run's documents. A row is a
+// document; a unit is a set of documents with equal views. A document that is not
+// matched has a row and no unit; of it only unchanged copies are gathered.
+//
+// For each row it has
+//   - the first night with the document's id,
+//   - without a unit: the first night with the document unchanged.
+//
+// For each unit it has
+//   - the best match, and the best match with another id than that,
+//   - the best match among documents that were kept in their nights,
+//   - the clusters of all its matches,
+//   - the number of matches with the same fingerprint,
+//   - the nights that have a match.
+//
+// The second best is needed since a document's own id is no match of it.
 type Matches struct {
-	nights []string // earlier ones, in order
-	passed atomic.Int64
-	locks  [256]sync.Mutex
+	nights []string        // earlier nights, in order
+	passed atomic.Int64    // see Pass
+	locks  [256]sync.Mutex // each guards the rows and units of a remainder
 	rows   []seen
-	units  []*ofUnit
+	units  []*ofUnit // nil without a match
 
 	plainLock sync.Mutex
-	plain     map[int]Nights // by row, of no unit: those that have it unchanged
+	plain     map[int]Nights // by row without a unit: nights that have it unchanged
 }
 
-// seen are nights in which a row's id was first seen, "" if it never was.
+// seen holds the first nights with a row's id, and with the row unchanged; "" if
+// there is none.
 type seen struct{ first, unchanged string }
 
 type ofUnit struct {
-	best, other Match    // of different ids
-	kept        []Match  // at most one: the best that stayed in its night
-	matches     int      // 0, 1 or 2: how many of them there are
-	clusters    []string // in order
-	exact, last int64    // earlier documents of the same fingerprint, and those of the night before
-	nights      Nights   // that have a match
+	best, other Match    // the two best matches with different ids
+	kept        []Match  // at most one: the best match that was kept in its night
+	matches     int      // 0, 1 or 2: how many of best and other are set
+	clusters    []string // sorted
+	exact, last int64    // matches at distance 0, and those of them in the last earlier night
+	nights      Nights   // nights that have a match
 }
 
-// New gathers for so many rows and units; nights are the names of the nights before
-// this run's, in order.
+// New returns empty Matches for the given numbers of rows and units. nights are
+// the names of the nights before this run's, in order.
 func New(rows, units int, nights ...string) *Matches {
 	return &Matches{nights: nights, rows: make([]seen, rows), units: make([]*ofUnit, units), plain: map[int]Nights{}}
 }
 
-// Nights are some of a library's earlier nights: a bit for each, in their order.
+// Nights is a set of earlier nights: bit i stands for the i-th.
 type Nights []uint64
 
-// add adds a night by its place; less than 0 is none.
+// add adds the night with index at; a negative one adds nothing.
 func (n *Nights) add(at int) {
 	if at < 0 {
 		return
@@ -83,7 +103,7 @@ func (n *Nights) add(at int) {
 	(*n)[at/64] |= 1 << (at % 64)
 }
 
-// take adds those of o.
+// take adds the nights of o.
 func (n *Nights) take(o Nights) {
 	for len(*n) < len(o) {
 		*n = append(*n, 0)
@@ -93,7 +113,7 @@ func (n *Nights) take(o Nights) {
 	}
 }
 
-// place is that of a night among the earlier ones, -1 if it is none of them.
+// place returns the index of a night among the earlier ones, or -1.
 func (e *Matches) place(night string) int {
 	if at, ok := slices.BinarySearch(e.nights, night); ok {
 		return at
@@ -101,7 +121,8 @@ func (e *Matches) place(night string) int {
 	return -1
 }
 
-// Span says how many nights those are, and which are the first and the last of them.
+// Span returns the first and the last night of a set, and the size of the set. It
+// ignores nights that do not exist, which a damaged file may name.
 func (e *Matches) Span(of Nights) (first, last string, nights int) {
 	for i, w := range of {
 		if w == 0 || 64*i+63-bits.LeadingZeros64(w) >= len(e.nights) { // a part that is damaged
@@ -116,8 +137,7 @@ func (e *Matches) Span(of Nights) (first, last string, nights int) {
 	return first, last, nights
 }
 
-// Nights are those that have the same as the documents of a unit, and Plain those that
-// have the document of a row of no unit unchanged.
+// Nights returns the nights that have a match of the unit.
 func (e *Matches) Nights(unit uint32) Nights {
 	if u := e.units[unit]; u != nil {
 		return u.nights
@@ -125,11 +145,12 @@ func (e *Matches) Nights(unit uint32) Nights {
 	return nil
 }
 
-// Plain see Nights.
+// Plain returns the nights that have the document of a row without a unit
+// unchanged.
 func (e *Matches) Plain(row int) Nights { return e.plain[row] }
 
-// TakePlain takes in nights that were gathered elsewhere for a row of no unit. Safe
-// for concurrent use.
+// TakePlain adds nights that were gathered elsewhere to those that have the row
+// unchanged. Safe for concurrent use.
 func (e *Matches) TakePlain(row int, of Nights) {
 	e.plainLock.Lock()
 	defer e.plainLock.Unlock()
@@ -138,7 +159,7 @@ func (e *Matches) TakePlain(row int, of Nights) {
 	e.plain[row] = nights
 }
 
-// Reset forgets all that was gathered.
+// Reset removes all that was gathered.
 func (e *Matches) Reset() {
 	clear(e.rows)
 	clear(e.units)
@@ -146,22 +167,22 @@ func (e *Matches) Reset() {
 	e.passed.Store(0)
 }
 
-// Pass counts earlier documents that were compared with all of this run's. Safe
-// for concurrent use.
+// Pass adds to the number of earlier documents that were compared with all of this
+// run's. Safe for concurrent use.
 func (e *Matches) Pass(documents int64) { e.passed.Add(documents) }
 
-// Documents is how many earlier documents have passed.
+// Documents returns the sum of the calls of Pass.
 func (e *Matches) Documents() int64 { return e.passed.Load() }
 
-// Rows is for how many rows it gathers.
+// Rows returns the number of rows.
 func (e *Matches) Rows() int { return len(e.rows) }
 
-// Units is for how many units it gathers.
+// Units returns the number of units.
 func (e *Matches) Units() int { return len(e.units) }
 
-// Seen takes in that an earlier document has the row's id, which was first
-// seen in the night first, and of a row of no unit the night that has it
-// unchanged, "" if that one has not. Safe for concurrent use.
+// Seen notes that an earlier document has the row's id, which the library first
+// saw in the night first. unchanged is the night of that document if the row has
+// no unit and the document equals it, else "". Safe for concurrent use.
 func (e *Matches) Seen(row int, first, unchanged string) {
 	lock := &e.locks[row%len(e.locks)]
 	lock.Lock()
@@ -175,7 +196,7 @@ func (e *Matches) Seen(row int, first, unchanged string) {
 	}
 }
 
-// earlier is the earlier of two nights; "" is none.
+// firstNight returns the earlier of two nights; "" stands for none.
 func firstNight(a, b string) string {
 	if a == "" || b != "" && b < a {
 		return b
@@ -183,28 +204,27 @@ func firstNight(a, b string) string {
 	return a
 }
 
-// FirstSeen is the night in which the row's id was first seen, "" if it never
-// was, and Unchanged that in which a row of no unit was first as it is now.
+// FirstSeen returns the first night with the row's id, "" if there is none.
 func (e *Matches) FirstSeen(row int) string { return e.rows[row].first }
 
-// Unchanged see FirstSeen.
+// Unchanged returns the first night with the row unchanged, for a row without a
+// unit; "" if there is none.
 func (e *Matches) Unchanged(row int) string { return e.rows[row].unchanged }
 
-// Row is a document of an earlier night as Add takes it; its bytes are
-// copied.
+// Row is a document of an earlier night, with the verdict on it and a unit. Add
+// copies its bytes.
 type Row struct {
 	Night      string
 	ID         []byte
 	FirstSeen  string
 	Cluster    []byte // empty: the document was alone
-	Kept       bool   // it stayed in its night
+	Kept       bool   // it was kept in its night
 	Distance   int
 	Similarity float64
 	Reason     string
 }
 
-// Add takes in that a unit and an earlier document are the same. Safe for
-// concurrent use.
+// Add adds a match of a unit and an earlier document. Safe for concurrent use.
 func (e *Matches) Add(unit uint32, row *Row) {
 	u, unlock := e.unit(unit)
 	defer unlock()
@@ -231,7 +251,7 @@ func (e *Matches) Add(unit uint32, row *Row) {
 	}
 }
 
-// unit locks what is known of a unit.
+// unit locks and returns what is gathered of a unit, which it makes if needed.
 func (e *Matches) unit(unit uint32) (u *ofUnit, unlock func()) {
 	lock := &e.locks[unit%uint32(len(e.locks))]
 	lock.Lock()
@@ -241,7 +261,7 @@ func (e *Matches) unit(unit uint32) (u *ofUnit, unlock func()) {
 	return e.units[unit], lock.Unlock
 }
 
-// Gathered is what is known of one unit, to be taken in elsewhere.
+// Gathered is what one Matches knows of one unit, for another to Take.
 type Gathered struct {
 	Unit        uint32
 	Matches     []Match // the best, and the best of another id
@@ -251,8 +271,8 @@ type Gathered struct {
 	Nights      Nights
 }
 
-// Gathered returns what is known of a unit; ok is false if that is nothing. It
-// shares the memory.
+// Gathered returns what is known of a unit; ok is false if it has no match. g
+// shares memory with e.
 func (e *Matches) Gathered(unit uint32) (g Gathered, ok bool) {
 	u := e.units[unit]
 	if u == nil {
@@ -261,7 +281,7 @@ func (e *Matches) Gathered(unit uint32) (g Gathered, ok bool) {
 	return Gathered{unit, []Match{u.best, u.other}[:u.matches], u.kept, u.clusters, u.exact, u.last, u.nights}, true
 }
 
-// Take takes in what was gathered elsewhere. Safe for concurrent use.
+// Take adds what another Matches gathered of a unit. Safe for concurrent use.
 func (e *Matches) Take(g *Gathered) {
 	u, unlock := e.unit(g.Unit)
 	defer unlock()
@@ -279,13 +299,14 @@ func (e *Matches) Take(g *Gathered) {
 	u.nights.take(g.Nights)
 }
 
-// Alike returns what gathers, for so many units of earlier documents that look
-// alike, what TakeAlike takes.
+// Alike returns empty Matches for units of earlier documents: sets of them with
+// equal views. The caller adds the documents of each set at distance 0, then
+// passes each set on with TakeAlike.
 func (e *Matches) Alike(units int) *Matches { return New(0, units, e.nights...) }
 
-// TakeAlike takes in that a unit and all documents of g, which were added at
-// distance 0, are the same, at that distance and for that reason. Safe for
-// concurrent use.
+// TakeAlike adds matches of a unit and all documents of g, which have equal views
+// and so the same distance, similarity and reason. They must have been added to g
+// at distance 0. Safe for concurrent use.
 func (e *Matches) TakeAlike(unit uint32, g *Gathered, distance int, similarity float64, reason string) {
 	var matches [3]Match
 	at := *g
@@ -302,8 +323,8 @@ func (e *Matches) TakeAlike(unit uint32, g *Gathered, distance int, similarity f
 	e.Take(&at)
 }
 
-// Exact is how many earlier documents have the fingerprint of a unit, and how
-// many of them are of the night before.
+// Exact returns the number of matches that have the unit's fingerprint, and how
+// many of them are in the last earlier night.
 func (e *Matches) Exact(unit uint32) (exact, last int64) {
 	if u := e.units[unit]; u != nil {
 		return u.exact, u.last
@@ -340,8 +361,8 @@ func (u *ofUnit) join(cluster string) {
 	}
 }
 
-// Match returns the best match of a document of the unit: the best among those
-// that have another id than its own; ok is false without one.
+// Match returns the best match of the document id of the unit, among those with
+// another id; ok is false without one.
 func (e *Matches) Match(unit uint32, id []byte) (Match, bool) {
 	u := e.units[unit]
 	switch {
@@ -355,8 +376,8 @@ func (e *Matches) Match(unit uint32, id []byte) (Match, bool) {
 	return Match{}, false
 }
 
-// Kept returns the best match of the unit's documents among those that stayed in
-// their nights, whatever its id; ok is false without one.
+// Kept returns the unit's best match among the documents that were kept in their
+// nights, whatever its id; ok is false without one.
 func (e *Matches) Kept(unit uint32) (Match, bool) {
 	if u := e.units[unit]; u != nil && len(u.kept) > 0 {
 		return u.kept[0], true
@@ -364,7 +385,7 @@ func (e *Matches) Kept(unit uint32) (Match, bool) {
 	return Match{}, false
 }
 
-// Clusters returns the clusters of the unit's matches, in order.
+// Clusters returns the ids of the clusters of the unit's matches, sorted.
 func (e *Matches) Clusters(unit uint32) []string {
 	if e.units[unit] == nil {
 		return nil
@@ -372,29 +393,31 @@ func (e *Matches) Clusters(unit uint32) []string {
 	return e.units[unit].clusters
 }
 
-// FoundedCluster is the id of the cluster that begins with a document: its
-// night and 24 hexadecimal digits, a hash of the document's id. Two of a
-// billion documents of a night share one with a probability of 10⁻¹¹. An
-// earlier cluster's id is the smaller.
+// FoundedCluster returns the id of the cluster that a document founds: the night,
+// a slash, and 24 hexadecimal digits, which are a hash of the document's id. The
+// probability that any two of a billion documents of one night share an id is
+// 10⁻¹¹. Ids sort by night, so the eldest cluster has the smallest.
 func FoundedCluster(night string, id []byte) string {
 	sum := xxh3.Hash128(id).Bytes()
 	return night + "/" + hex.EncodeToString(sum[:12])
 }
 
-// Descent is a cluster among this run's documents with the earlier clusters
-// that it continues.
+// Descent is a cluster of this run's documents, with the earlier clusters that it
+// continues.
 type Descent struct {
-	Founded   string   // its id if it continues none; no other cluster has it
+	Founded   string   // the id it gets if it continues none; no other cluster has it
 	Continues []string // ids of clusters of earlier nights
 }
 
-// Merge says that a cluster has become a part of another.
+// Merge says that cluster From has become a part of cluster Into.
 type Merge struct{ From, Into string }
 
-// Descend gives this run's clusters their ids. A cluster keeps its id when it
-// grows; where several earlier clusters are joined, all take the smallest id
-// among them, that of the eldest, and the merges say so, in order. The order
-// of the clusters does not matter.
+// Descend returns the ids of this run's clusters. A cluster that continues one
+// earlier cluster keeps that one's id. If it joins several, all of them take the
+// smallest id among them, which is the eldest's; merges says so for each of the
+// others, sorted by From. The order of clusters does not matter.
+//
+// Joins are transitive: it is a union-find over the ids of earlier clusters.
 func Descend(clusters []Descent) (ids []string, merges []Merge) {
 	parent := map[string]string{} // of earlier clusters; a root is its own
 	var root func(id string) string

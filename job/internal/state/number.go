@@ -17,13 +17,13 @@ func AppendNumber(dst []byte, doc uint64) []byte {
 	return append(dst, byte(doc>>32), byte(doc>>24), byte(doc>>16), byte(doc>>8), byte(doc))
 }
 
-// Number is the number that b starts with.
+// Number decodes the document's number at the start of b.
 func Number(b []byte) uint64 {
 	_ = b[4]
 	return uint64(b[0])<<32 | uint64(b[1])<<24 | uint64(b[2])<<16 | uint64(b[3])<<8 | uint64(b[4])
 }
 
-// FindingBytes is the width of what was found of a pair in records.
+// FindingBytes is the width, in records, of what was found of a pair.
 const FindingBytes = 1 + 1 + 2 + 4 + 4
 
 // AppendFinding appends what was found of a pair to dst: distance, reason,
@@ -34,7 +34,7 @@ func AppendFinding(dst []byte, distance uint8, e data.Evidence, o data.Overlap) 
 	return binary.LittleEndian.AppendUint32(dst, math.Float32bits(o.Containment))
 }
 
-// Finding is what AppendFinding wrote at the start of b.
+// Finding decodes what AppendFinding wrote at the start of b.
 func Finding(b []byte) (distance uint8, e data.Evidence, o data.Overlap) {
 	_ = b[FindingBytes-1]
 	e = data.Evidence{Reason: data.Reason(b[1]), Figure: binary.LittleEndian.Uint16(b[2:])}

@@ -1,7 +1,11 @@
-// Package state is the parts of a run's state that its stages hand to each
-// other: checked files, and the numbers and findings that their records are
-// made of. The packages below it store one kind each; run-directory.md describes
-// their files. It decides nothing.
+// Package state reads and writes the files by which the stages of a run hand
+// results to each other.
+//
+// All of them are checked files (see [File]): blocks, each with a checksum. Most
+// hold records of fixed width, made of document numbers (AppendNumber) and of what
+// was found of a pair (AppendFinding). Each package below this one stores one kind
+// of file; job/docs/internals/run-directory.md describes them. The package
+// decides nothing.
 package state
 
 import (
@@ -22,21 +26,26 @@ import (
 	"github.com/neardup/neardup/data"
 )
 
-// ErrDamaged is returned for a file of a run's state that is not as it was
-// written.
+// ErrDamaged is returned for a state file that differs from what was written, or
+// is of another kind.
 var ErrDamaged = errors.New("damaged: delete the file, and the same command makes it again")
 
-// File is a file of a run's state that is written block by block: a line that
-// names its kind, then for each block the number of its bytes, the bytes, and
-// their XXH3-64 with that number as seed; numbers are little-endian, 8 bytes
-// each. A block of no bytes ends the file.
+// File writes a checked file, block by block. It begins with a line that names its
+// kind. A block follows another:
+//
+//	length  8 bytes, little-endian
+//	bytes   length
+//	sum     8 bytes, little-endian: XXH3-64 of the bytes, with length as seed
+//
+// A block of length 0 ends the file, so that a file cut between two blocks is
+// damaged too.
 type File struct {
 	mu   sync.Mutex
 	file *data.AtomicFile
 }
 
-// Create starts the file at path, whose folder it makes. Nothing stands there
-// before Commit.
+// Create starts the file at path, and makes its folder. The file appears at path
+// with Commit.
 func Create(path, kind string) (*File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
@@ -49,8 +58,8 @@ func Create(path, kind string) (*File, error) {
 	return &File{file: f}, err
 }
 
-// Write appends a block; it is safe for concurrent use. An error is that of
-// Commit, too.
+// Write appends b as a block, unless b is empty. Safe for concurrent use. The
+// caller may ignore the error: Commit returns it again.
 func (c *File) Write(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
@@ -68,13 +77,13 @@ func (c *File) block(b []byte) error {
 	return err
 }
 
-// Commit completes the file; on error nothing of it is left.
+// Commit completes the file. On error nothing of it is left.
 func (c *File) Commit() error {
 	_ = c.block(nil) // its error is the file's
 	return c.file.Commit()
 }
 
-// Abort removes what was not committed; after Commit it does nothing.
+// Abort removes the file if it is not committed. After Commit it does nothing.
 func (c *File) Abort() error { return c.file.Abort() }
 
 // Write writes a checked file of one block.
@@ -87,9 +96,9 @@ func Write(path, kind string, body []byte) error {
 	return f.Commit()
 }
 
-// Each calls yield with the blocks of a File, in their order and each its own to
-// keep, until yield returns an error or ctx ends. What is not as it was written
-// is ErrDamaged.
+// Each calls yield with the blocks of the file at path, in order, until yield
+// returns an error or ctx ends. It checks each block before it yields it; yield
+// may retain the block. A file that is damaged or of another kind is ErrDamaged.
 func Each(ctx context.Context, path, kind string, yield func(block []byte) error) (err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -102,7 +111,7 @@ func Each(ctx context.Context, path, kind string, yield func(block []byte) error
 	}
 	in, left, start := bufio.NewReaderSize(f, int(min(info.Size(), 1<<16))), info.Size(), int64(0)
 	damaged := func() error { return fmt.Errorf("%s at offset %d: %w", path, start, ErrDamaged) }
-	take := func(n uint64) []byte { // nil: the file has not so many bytes more
+	take := func(n uint64) []byte { // the next n bytes; nil if the file does not have them
 		if n > uint64(left) {
 			return nil
 		}
@@ -137,7 +146,7 @@ func Each(ctx context.Context, path, kind string, yield func(block []byte) error
 	return ctx.Err()
 }
 
-// Read returns the blocks of a File as one, or ErrDamaged.
+// Read returns all blocks of the file at path, joined, or ErrDamaged.
 func Read(path, kind string) (body []byte, err error) {
 	err = Each(context.Background(), path, kind, func(block []byte) error {
 		if body == nil {
@@ -153,15 +162,15 @@ func Read(path, kind string) (body []byte, err error) {
 	return body, nil
 }
 
-// Blocks are the blocks of a File, to be read one by one, in any order. They hold no
-// file open, and are safe for concurrent use.
+// Blocks reads the blocks of a file one by one, in any order. It opens the file
+// anew for each. Safe for concurrent use.
 type Blocks struct {
 	path string
-	at   []int64 // where each begins, and where the last ends
+	at   []int64 // offset of each block, and the end of the last
 }
 
-// FindBlocks checks all of the File at path, and calls yield with its blocks as Each
-// does.
+// FindBlocks reads and checks the whole file at path, calls yield with its blocks
+// as Each does, and returns their places.
 func FindBlocks(ctx context.Context, path, kind string, yield func(block []byte) error) (*Blocks, error) {
 	b := &Blocks{path, []int64{int64(len(kind) + 1)}}
 	err := Each(ctx, path, kind, func(block []byte) error {
@@ -174,7 +183,7 @@ func FindBlocks(ctx context.Context, path, kind string, yield func(block []byte)
 	return b, nil
 }
 
-// frameBytes are those of a block's length and sum.
+// frameBytes is the size of a block's length and sum.
 const frameBytes = 16
 
 // Read returns block i, or ErrDamaged.
@@ -194,7 +203,7 @@ func (b *Blocks) Read(i int) (_ []byte, err error) {
 	return block, nil
 }
 
-// WriteGob writes v as the body of a checked file.
+// WriteGob writes v, encoded as gob, as a checked file of one block.
 func WriteGob(path, kind string, v any) error {
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(v); err != nil {
@@ -203,7 +212,7 @@ func WriteGob(path, kind string, v any) error {
 	return Write(path, kind, b.Bytes())
 }
 
-// ReadGob returns what WriteGob wrote, or ErrDamaged.
+// ReadGob returns the value that WriteGob wrote, or ErrDamaged.
 func ReadGob[T any](path, kind string) (v T, err error) {
 	b, err := Read(path, kind)
 	if err == nil && gob.NewDecoder(bytes.NewReader(b)).Decode(&v) != nil {

@@ -1,8 +1,10 @@
-// Package exactdup stores, for each split of a run, which of its documents
-// the join leaves out because an earlier one stands for them: later rows of an
-// id, rows that were deleted, and documents that no verdict can tell from an
-// earlier one. It is state that one stage hands to the next; run-directory.md
-// describes the file. It never decides which documents those are.
+// Package exactdup stores, for each split of a run, the documents that exact dedup
+// leaves out of the join: later documents with the same id, deleted documents,
+// and documents that no verdict can tell from an earlier one.
+//
+// It is state that one stage hands to the next;
+// job/docs/internals/run-directory.md describes the file. The package never
+// decides which documents these are.
 package exactdup
 
 import "github.com/neardup/neardup/job/internal/state"
@@ -18,19 +20,19 @@ const (
 	EqualShort              // the same of a short text
 )
 
-// Document is one that is left out.
+// Document is a document that is left out.
 type Document struct {
 	Doc  uint64 // its number
 	Kind Kind
-	Of   uint64 // if they are equal, the smaller number of the document that stands for it
+	Of   uint64 // number of the earlier document that stands for it; 0 for Deleted
 }
 
 // IsEqual reports whether the document is equal to Of.
 func (d *Document) IsEqual() bool { return d.Kind >= Equal }
 
-// FileKind names the files, as of package state. The body of one is the records
-// of the documents in ascending order: number, kind in a byte, number of the
-// document that stands for it.
+// FileKind is the kind of the files, in the sense of package state. The body is
+// records in ascending order of document: its number, its kind (1 byte), the
+// number of the document that stands for it.
 const FileKind = "neardup exact duplicates 3"
 
 // RecordBytes is the width of a document's record.

@@ -1,6 +1,9 @@
-// Package pairs stores the pairs that a run's join finds: their number is not
-// bounded by that of the documents. It is state that one stage hands to the
-// next; job/docs/internals/run-directory.md describes the file. It never looks at what a pair says.
+// Package pairs stores the pairs that a run's join finds. There may be many more
+// pairs than documents, so readers get them one by one and never hold all.
+//
+// It is state that one stage hands to the next;
+// job/docs/internals/run-directory.md describes the file. The package never
+// interprets what was found of a pair.
 package pairs
 
 import (
@@ -14,13 +17,13 @@ import (
 	"github.com/neardup/neardup/job/internal/state"
 )
 
-// Pair is a pair as the file holds it.
+// Pair is a pair of documents with all that was found of it.
 type Pair struct {
 	data.Pair
 	data.Overlap
 }
 
-// kind names the files; a block of one has up to so many records.
+// The kind of the files, and the most records of a block.
 const (
 	kind       = "neardup pairs 3"
 	blockPairs = 4096
@@ -35,13 +38,13 @@ func Compare(p, q Pair) int {
 // and what was found of them.
 const RecordBytes = 2*state.NumberBytes + state.FindingBytes
 
-// Append appends the record of a pair to dst. Records sort as the documents do.
+// Append appends the record of a pair to dst. Records sort as Compare orders pairs.
 func Append(dst []byte, p *Pair) []byte {
 	dst = state.AppendNumber(state.AppendNumber(dst, p.A), p.B)
 	return state.AppendFinding(dst, p.Distance, p.Evidence, p.Overlap)
 }
 
-// Unpack is the pair whose record b starts with.
+// Unpack decodes the record at the start of b.
 func Unpack(b []byte) (p Pair) {
 	p.A, p.B = state.Number(b), state.Number(b[state.NumberBytes:])
 	p.Distance, p.Evidence, p.Overlap = state.Finding(b[2*state.NumberBytes:])
@@ -57,7 +60,7 @@ func Create(path string) (Writer, error) {
 	return Writer{f}, err
 }
 
-// Add appends pairs; safe for concurrent use.
+// Add appends pairs. It does not retain the slice. Safe for concurrent use.
 func (w Writer) Add(pairs []Pair) error {
 	for batch := range slices.Chunk(pairs, blockPairs) {
 		b := make([]byte, 0, len(batch)*RecordBytes)
@@ -77,8 +80,8 @@ func Each(ctx context.Context, path string, yield func(Pair) error) error {
 	return state.Each(ctx, path, kind, func(b []byte) error { return unpack(b, yield) })
 }
 
-// Concurrently is Each for a yield that many workers may call at once, in no
-// order.
+// Concurrently is like Each, but calls yield on workers goroutines at once, in no
+// particular order.
 func Concurrently(ctx context.Context, path string, workers int, yield func(Pair) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(workers, 1))

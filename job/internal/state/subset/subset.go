@@ -1,5 +1,15 @@
-// Package subset has the set of documents that what follows is about: it numbers
-// its members anew, so that memory is taken for them alone. It knows no file.
+// Package subset numbers the members of a set of documents anew, 0 to m-1, so that
+// slices indexed by member take memory for the members alone. In most dumps only
+// few documents have a match.
+//
+// The set is a bitmap with counts, so both directions are fast:
+//
+//	bitmap   01100000 00001000 …     a bit for each document
+//	before   0        2        3 …   members before each block of eight words
+//	blocks   0 …                     for every 512th member: its block
+//
+// Rank of a document: before of its block, plus the bits before it in the block.
+// Member of an index: blocks says where to search before; then count bits.
 package subset
 
 import (
@@ -8,10 +18,11 @@ import (
 	"sync/atomic"
 )
 
-// Set is a set of documents that renumbers its members 0 to m-1 in their
-// order, so that what follows costs memory for the members alone: of most
-// dumps few documents have a match. A bit and a half per document; there are
-// at most 2³² − 1 members.
+// Set is a set of documents that numbers its members 0 to m-1 in their order. It
+// takes at most a bit and a half for each document of the run, and holds at most
+// 2³² − 1 members.
+//
+// First call Add for all members, then Seal, then the other methods.
 type Set struct {
 	words  []atomic.Uint64
 	before []uint32 // by block of eight words: members in earlier blocks
@@ -24,13 +35,13 @@ const (
 	stride     = blockWords * 64
 )
 
-// New returns the empty subset of documents 0 to n-1.
+// New returns an empty set of documents 0 to n-1.
 func New(n uint64) *Set {
 	return &Set{words: make([]atomic.Uint64, (n+63)/64)}
 }
 
-// Add puts doc into the subset. Safe for concurrent use, but not with Index,
-// and not after Seal.
+// Add adds doc. Safe for concurrent use with itself, but not with other methods.
+// Do not call it after Seal.
 func (s *Set) Add(doc uint64) {
 	w, bit := &s.words[doc/64], uint64(1)<<(doc%64)
 	if w.Load()&bit == 0 {
@@ -38,7 +49,8 @@ func (s *Set) Add(doc uint64) {
 	}
 }
 
-// Seal numbers the members; Len, Index, Rank and Member may be used from then on.
+// Seal numbers the members. Afterwards the set never changes, and is safe for
+// concurrent use.
 func (s *Set) Seal() {
 	s.before = make([]uint32, (len(s.words)+blockWords-1)/blockWords)
 	for i := range s.words {
@@ -53,10 +65,10 @@ func (s *Set) Seal() {
 	}
 }
 
-// Len is the number of members.
+// Len returns the number of members.
 func (s *Set) Len() int { return s.size }
 
-// Index returns the new number of doc; ok is false when it is no member.
+// Index returns the new number of doc; ok is false if doc is no member.
 func (s *Set) Index(doc uint64) (index uint32, ok bool) {
 	if !s.Has(doc) {
 		return 0, false
@@ -64,7 +76,7 @@ func (s *Set) Index(doc uint64) (index uint32, ok bool) {
 	return s.Rank(doc), true
 }
 
-// Rank is how many members are smaller than doc, which may be n.
+// Rank returns the number of members smaller than doc, which may be n.
 func (s *Set) Rank(doc uint64) uint32 {
 	at := doc / 64
 	if at == uint64(len(s.words)) {
@@ -77,7 +89,7 @@ func (s *Set) Rank(doc uint64) uint32 {
 	return rank
 }
 
-// Member is the document that is renumbered index: the inverse of Index.
+// Member returns the document with the new number index: the inverse of Index.
 func (s *Set) Member(index uint32) uint64 {
 	first, last := s.blocks[index/stride], uint32(len(s.before))
 	if next := int(index/stride) + 1; next < len(s.blocks) {
