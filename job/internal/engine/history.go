@@ -299,8 +299,8 @@ type joiner struct {
 	prober  *mapper.Prober
 	columns mapper.HistoryRows
 
-	hot      *mapper.Units    // the different documents that share a hot key; nil: none yet
-	gathered *history.Matches // those that look like each of them
+	hot      *mapper.Units    // distinct views of documents that share a hot key; nil if there are none yet
+	gathered *history.Matches // by unit of hot: the documents with that view
 	view     data.View
 }
 

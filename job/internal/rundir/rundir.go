@@ -1,6 +1,15 @@
-// Package rundir lays out the run directory: where each table, task record
-// and marker of a run stands, how they appear there whole or not at all, and
-// who may write in it. It never interprets what the files say of documents.
+// Package rundir is the run directory: the places of its tables, task records and
+// markers, and the rules by which they appear.
+//
+//   - One process works in a run directory at a time; it holds a lock (Open).
+//   - The manifest says what the run is. A run with another one is refused (Adopt).
+//   - A file appears under its final name only when it is complete.
+//   - The record of a task is written after the task's outputs, with their
+//     checksums. So a record vouches for its outputs, and a resumed run skips its
+//     task (PutRecord, Record).
+//   - The success marker is the run's last file (Succeed).
+//
+// The package never interprets what the files say of documents.
 package rundir
 
 import (
@@ -48,13 +57,13 @@ const (
 
 	Tasks      = "tasks"      // one JSON record per finished task
 	Quarantine = "quarantine" // skipped records, one file per split
-	State      = "state"      // what a phase hands to the next
+	State      = "state"      // results that one stage hands to the next
 	Scratch    = "tmp"        // spilled data; emptied at the start of a run
 	Logs       = "logs"       // one for each attempt of a flow: what its driver, workers and agents said
 )
 
-// Tables are the folders of Parquet that a run may write, Outputs all that it
-// is for: both in the order in which they are listed.
+// Tables are the folders of Parquet files that a run may write. Outputs are all
+// folders that users read. Both are in the order in which they are shown.
 var (
 	Tables  = []string{Fingerprints, Texts, Matches, Pairs, Clusters, Removed, Seen, Against, Drift, Growth}
 	Outputs = append(slices.Clone(Tables), Clean, Quarantine)
@@ -74,8 +83,10 @@ type Dir struct {
 	lock *lock.Lock
 }
 
-// Open creates the run directory at path, or opens the one that is there, and
-// locks it. A folder that is neither empty nor a run directory is refused.
+// Open creates the run directory at path, or opens an existing one, and locks it.
+// It removes what a killed process left: scratch files, and files without a final
+// name. It returns an error for a folder that is neither empty nor a run
+// directory, and errInUse if another process holds the lock.
 func Open(path string) (*Dir, error) {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("run directory: %s is a file: name a new folder", path)
@@ -111,7 +122,7 @@ func Open(path string) (*Dir, error) {
 	return d, nil
 }
 
-// InUse reports whether a process works in the run directory at path.
+// InUse reports whether a process holds the lock of the run directory at path.
 func InUse(path string) (bool, error) {
 	file := flock.New(filepath.Join(path, lockFile), flock.SetFlag(os.O_RDONLY))
 	free, err := file.TryRLock()
@@ -124,8 +135,8 @@ func InUse(path string) (bool, error) {
 	return false, file.Unlock()
 }
 
-// sweep removes what a killed process left: spilled data, and files that have
-// not got their final name.
+// sweep removes what a killed process left: scratch files, and files without a
+// final name.
 func (d *Dir) sweep() error {
 	if err := RemoveAll(d.Path(Scratch)); err != nil {
 		return err
@@ -133,8 +144,8 @@ func (d *Dir) sweep() error {
 	return d.Tidy(nil)
 }
 
-// RemoveAll removes a folder that workers of a process that was killed may write
-// into until they end, too: for 20 s, one that fills anew is removed again.
+// RemoveAll removes a folder into which workers of a killed process may still be
+// writing. If files appear while it removes, it tries again, for up to 20 s.
 func RemoveAll(path string) error {
 	const patience = 20 * time.Second
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
@@ -145,8 +156,8 @@ func RemoveAll(path string) error {
 	}
 }
 
-// Tidy removes the files that killed workers left without a final name. None
-// may work in the directory then. Those to be kept are the calling process's own.
+// Tidy removes the files without a final name that killed workers left, except the
+// paths in keep, which the calling process is writing. No worker may be running.
 func (d *Dir) Tidy(keep []string) error {
 	left, err := d.Temporaries()
 	for _, path := range left {
@@ -160,7 +171,7 @@ func (d *Dir) Tidy(keep []string) error {
 	return err
 }
 
-// Temporaries lists the files without a final name.
+// Temporaries lists the files without a final name, outside the scratch folder.
 func (d *Dir) Temporaries() (found []string, err error) {
 	err = filepath.WalkDir(d.path, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() && path == d.Path(Scratch) {
@@ -177,8 +188,8 @@ func (d *Dir) Temporaries() (found []string, err error) {
 	return found, err
 }
 
-// Attach opens a run directory that another process holds, for a worker of
-// that process. It takes no lock and changes nothing.
+// Attach opens a run directory without a lock: for a worker of the process that
+// holds it, or to read. It changes nothing.
 func Attach(path string) (*Dir, error) {
 	if _, err := os.Stat(filepath.Join(path, lockFile)); err != nil {
 		return nil, fmt.Errorf("run directory: %s is none, or this machine does not see it: %w", path, err)
@@ -186,8 +197,8 @@ func Attach(path string) (*Dir, error) {
 	return &Dir{path: path}, nil
 }
 
-// Close removes the scratch folder and releases the lock; an attached
-// directory is left as it is.
+// Close removes the scratch folder and releases the lock. For an attached
+// directory it does nothing.
 func (d *Dir) Close() error {
 	if d.lock == nil {
 		return nil
@@ -200,7 +211,7 @@ func (d *Dir) Path(names ...string) string {
 	return filepath.Join(append([]string{d.path}, names...)...)
 }
 
-// Part is the path of part i of a table, its folder made.
+// Part returns the path of part i of a table, and makes the table's folder.
 func (d *Dir) Part(table string, i int, ext string) (string, error) {
 	if err := os.MkdirAll(d.Path(table), 0o777); err != nil {
 		return "", fmt.Errorf("run directory: %w", err)
@@ -208,15 +219,15 @@ func (d *Dir) Part(table string, i int, ext string) (string, error) {
 	return d.Path(table, PartName(i, ext)), nil
 }
 
-// StatePart is the name, within the run directory, of the file of split i in a
-// folder of its state.
+// StatePart returns the name, within the run directory, of the file of split i in
+// a folder of the state.
 func StatePart(folder string, i int) string { return filepath.Join(State, folder, PartName(i, "")) }
 
-// PartName is the file name of part i of a table.
+// PartName returns the file name of part i of a table.
 func PartName(i int, ext string) string { return fmt.Sprintf("part-%05d%s", i, ext) }
 
-// Parts lists the finished parts of a table of the run directory at path, in
-// order; none is no error.
+// Parts lists the paths of the finished parts of a table of the run directory at
+// path, in order. A missing folder has no parts, and is no error.
 func Parts(path, table string) (parts []string, err error) {
 	folder := filepath.Join(path, table)
 	entries, err := os.ReadDir(folder)
@@ -231,17 +242,18 @@ func Parts(path, table string) (parts []string, err error) {
 	return parts, nil
 }
 
-// Manifest says what a run is: two manifests that differ are two runs.
+// Manifest identifies a run. A run directory can be resumed only with the same
+// manifest.
 type Manifest struct {
 	Version    int             `json:"version"` // of the run directory's layout
 	ConfigHash string          `json:"config_hash"`
 	Command    string          `json:"command"` // run or match
 	Config     json.RawMessage `json:"config"`
-	Folder     string          `json:"folder,omitempty"` // that relative paths of splits begin in
+	Folder     string          `json:"folder,omitempty"` // base of the relative paths of splits
 	Splits     []data.Split    `json:"splits"`
 }
 
-// path is where a split of the manifest stands, however its path is written.
+// path returns the path of a split, absolute if the manifest says its base.
 func (m *Manifest) path(split int) string {
 	path := m.Splits[split].Path
 	if filepath.IsAbs(path) || m.Folder == "" || strings.Contains(path, "://") {
@@ -250,7 +262,8 @@ func (m *Manifest) path(split int) string {
 	return filepath.Join(m.Folder, path)
 }
 
-// same reports whether both have the same split of that number.
+// same reports whether the split with that number is the same in both manifests,
+// even if its path is written differently.
 func (m *Manifest) same(other *Manifest, split int) bool {
 	a, b := m.Splits[split], other.Splits[split]
 	if a == b && m.Folder == other.Folder {
@@ -266,7 +279,8 @@ func (m *Manifest) same(other *Manifest, split int) bool {
 	return filepath.Clean(pathA) == filepath.Clean(pathB) || m.Folder == "" && pathA == b.Path // of an earlier program
 }
 
-// ReadManifest reads the manifest of the run directory at path.
+// ReadManifest reads the manifest of the run directory at path. Its errors say
+// what path is if it is none.
 func ReadManifest(path string) (m Manifest, err error) {
 	err = ReadJSON(filepath.Join(path, ManifestFile), &m)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -278,16 +292,16 @@ func ReadManifest(path string) (m Manifest, err error) {
 	return m, err
 }
 
-// LayoutVersion is the version this package writes. Version 1 has no table of
-// texts.
+// LayoutVersion is the version of the layout that this package writes. Version 1
+// has no table of texts.
 const LayoutVersion = 3
 
-// HasTexts reports whether the texts that the run extracted stand in its
+// HasTexts reports whether the run keeps the texts that it extracted, in the
 // folder Texts.
 func (m Manifest) HasTexts() bool { return m.Version >= 2 }
 
-// Adopt writes the manifest of a new run, or checks that the run that is there
-// has the same one; ErrOther if not.
+// Adopt writes the manifest of a new run. If the directory has a run already, it
+// returns ErrOther unless the manifests are the same.
 func (d *Dir) Adopt(m Manifest) error {
 	var have Manifest
 	err := ReadJSON(d.Path(ManifestFile), &have)
@@ -319,14 +333,14 @@ func (d *Dir) Adopt(m Manifest) error {
 	return nil
 }
 
-// Begun reports whether a task of the stage is finished.
+// Begun reports whether any task of the stage is finished. stage may be a pattern.
 func (d *Dir) Begun(stage string) bool {
 	records, _ := filepath.Glob(d.Path(Tasks, stage+"-*.json")) // the pattern is a good one
 	return len(records) > 0
 }
 
-// Reset makes the directory one of no run, for any run to adopt. Quarantine and
-// logs stay: an error may name them.
+// Reset removes the run from the directory, so that any run can adopt it.
+// Quarantine and logs stay, since an error message may refer to them.
 func (d *Dir) Reset() error {
 	if err := os.RemoveAll(d.Path(Tasks)); err != nil { // first: none outlives its manifest
 		return err
@@ -340,8 +354,8 @@ func (d *Dir) Reset() error {
 	return err
 }
 
-// firstDifference names the first setting, by section and field, in which two
-// configurations differ.
+// firstDifference describes the first setting, by section and field, that differs
+// between two configurations: a, in the manifest, and b, asked for now.
 func firstDifference(a, b json.RawMessage) string {
 	var have, want map[string]map[string]any
 	if json.Unmarshal(a, &have) != nil || json.Unmarshal(b, &want) != nil {
@@ -383,7 +397,7 @@ func (d *Dir) Finished() bool {
 // Succeed writes the success marker: the run's last act.
 func (d *Dir) Succeed() error { return data.WriteFileAtomic(d.Path(SuccessFile), nil) }
 
-// ClearState removes what the stages handed on, but for the entries named.
+// ClearState removes the entries of the state folder, except those named.
 func (d *Dir) ClearState(keep ...string) error {
 	entries, err := os.ReadDir(d.Path(State))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -408,8 +422,8 @@ func checksumOf(text []byte) string {
 	return fmt.Sprintf("%s%016x\"%s", checksumField, xxh3.Hash(text), objectEnd)
 }
 
-// WriteJSON writes v, indented and with a checksum, under its final name at
-// once. v is an object with fields.
+// WriteJSON writes v as indented JSON with a checksum, atomically. v must encode as
+// an object with at least one field.
 func WriteJSON(path string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -423,8 +437,9 @@ func WriteJSON(path string, v any) error {
 	return data.WriteFileAtomic(path, slices.Concat(fields, []byte(checksumOf(text))))
 }
 
-// ReadJSON reads what WriteJSON wrote; fs.ErrNotExist when there is none. A text
-// without a checksum is of an earlier program.
+// ReadJSON reads into v what WriteJSON wrote, and checks its checksum. A missing
+// file is fs.ErrNotExist. Earlier versions wrote no checksum, so a file without
+// one is accepted.
 func ReadJSON(path string, v any) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -443,7 +458,7 @@ func ReadJSON(path string, v any) error {
 	return nil
 }
 
-// errLost is of a file whose run cannot make it again.
+// errLost is returned for a damaged file that the run cannot write again.
 var errLost = errors.New("damaged, and this run cannot make it again: name a new folder, and its run has one; other files of this one may be whole")
 
 func damaged(path string) error {
@@ -454,8 +469,8 @@ func damaged(path string) error {
 	return fmt.Errorf("%s: %w", path, state.ErrDamaged)
 }
 
-// TaskRecord says that a task is done, and what went through it. It is
-// written after the task's outputs, so that its presence vouches for them.
+// TaskRecord says that a task is finished, and counts what went through it. It is
+// written after the task's outputs, so its presence vouches for them.
 type TaskRecord struct {
 	Stage     string           `json:"stage"`
 	Task      int              `json:"task"`
@@ -483,15 +498,15 @@ type TaskRecord struct {
 	Seconds   float64          `json:"seconds"`
 }
 
-// Fresh is the record of the same task before anything was done.
+// Fresh returns the empty record of the same task.
 func (r *TaskRecord) Fresh() TaskRecord { return NewTaskRecord(r.Stage, r.Task, r.Source) }
 
-// NewTaskRecord returns the record of a task that has done nothing.
+// NewTaskRecord returns the empty record of a task.
 func NewTaskRecord(stage string, task int, source string) TaskRecord {
 	return TaskRecord{Stage: stage, Task: task, Source: source, Skipped: map[string]int64{}, Counts: map[string]int64{}, Languages: map[string]int64{}, Sites: SiteTexts{}}
 }
 
-// TableCount is what the join did in one table: it says where postings are
+// TableCount counts what the join did in one table. It shows where postings are
 // skewed, and what that cost.
 type TableCount struct {
 	Table         string `json:"table"`
@@ -505,7 +520,7 @@ type TableCount struct {
 	Pairs         int64  `json:"pairs"`          // of the candidates of other tables, those that are the same or for the texts to decide
 }
 
-// Plus is both together.
+// Plus returns the sum of both counts; of the largest groups, the larger.
 func (c TableCount) Plus(d TableCount) TableCount {
 	return TableCount{
 		Table:         c.Table,
@@ -524,8 +539,8 @@ func (c TableCount) Plus(d TableCount) TableCount {
 // are no URLs.
 type Reasons map[string]map[string]int64
 
-// reasonSites is how many sites Reasons names for each reason; further ones
-// are OtherSites.
+// reasonSites is the most sites that Reasons names for a reason. It counts further
+// ones as OtherSites.
 const reasonSites = 100
 
 // Add counts a document.
@@ -555,7 +570,7 @@ func (r *Reasons) Plus(other Reasons) {
 	}
 }
 
-// Total is how many documents there are, by reason.
+// Total returns the number of documents by reason.
 func (r Reasons) Total() map[string]int64 {
 	total := map[string]int64{}
 	for reason, sites := range r {
@@ -566,28 +581,31 @@ func (r Reasons) Total() map[string]int64 {
 	return total
 }
 
-// SiteText is what was left out of the texts of a site as no page's own.
+// SiteText counts the boilerplate that was left out of the texts of a site.
 type SiteText struct {
-	Documents int64 `json:"documents"` // of whose text a part was left out
-	Own       int64 `json:"own"`       // characters of their own
-	Left      int64 `json:"left"`      // characters left out
+	Documents int64 `json:"documents"` // documents with boilerplate
+	Own       int64 `json:"own"`       // characters that were kept of these
+	Left      int64 `json:"left"`      // characters that were left out
 }
 
-// Plus is both together.
+// Plus returns the sum of both.
 func (s SiteText) Plus(t SiteText) SiteText {
 	return SiteText{s.Documents + t.Documents, s.Own + t.Own, s.Left + t.Left}
 }
 
-// SiteTexts are those of sites by name; it is empty for ids that are no URLs.
+// SiteTexts counts boilerplate by site. The name "" stands for ids that are no
+// URLs.
 type SiteTexts map[string]SiteText
 
-// OtherSites stands among SiteTexts for those that have no room there.
+// OtherSites is the name under which Reasons and SiteTexts count the sites that
+// they do not name.
 const OtherSites = "other sites"
 
-// Add adds to a site's.
+// Add adds t to the count of a site.
 func (s SiteTexts) Add(site string, t SiteText) { s[site] = s[site].Plus(t) }
 
-// Largest lists the sites of which most was left out, at most n.
+// Largest lists the n sites, or fewer, with the most characters left out, the
+// largest first.
 func (s SiteTexts) Largest(n int) []string {
 	sites := slices.SortedFunc(maps.Keys(s), func(a, b string) int {
 		return cmp.Or(cmp.Compare(s[b].Left, s[a].Left), strings.Compare(a, b))
@@ -595,7 +613,7 @@ func (s SiteTexts) Largest(n int) []string {
 	return sites[:min(n, len(sites))]
 }
 
-// Cut returns the n largest, and OtherSites for the rest.
+// Cut returns the counts of the n largest sites, and OtherSites for the rest.
 func (s SiteTexts) Cut(n int) SiteTexts {
 	if len(s) <= n {
 		return s
@@ -626,12 +644,13 @@ func (r TaskRecord) Conserved() error {
 // ErrNotConserved is returned when a stage lost or gained rows.
 var ErrNotConserved = errors.New("rows not conserved")
 
-// RecordPath is where a task's record stands.
+// RecordPath returns the path of a task's record.
 func (d *Dir) RecordPath(stage string, task int) string {
 	return d.Path(Tasks, fmt.Sprintf("%s-%05d.json", stage, task))
 }
 
-// PutRecord checks and writes the record of a task whose outputs are there.
+// PutRecord writes the record of a task whose outputs are complete. It computes
+// their checksums, and returns ErrNotConserved if rows were lost.
 func (d *Dir) PutRecord(r *TaskRecord) (err error) {
 	if err := r.Conserved(); err != nil {
 		return err
@@ -642,8 +661,9 @@ func (d *Dir) PutRecord(r *TaskRecord) (err error) {
 	return WriteJSON(d.RecordPath(r.Stage, r.Task), r)
 }
 
-// Record returns a finished task's record; done is false when the task has
-// none, or an output that it names is missing.
+// Record returns the record of a task. done is false if the task has no record, or
+// if an output that the record names is missing; a finished run may have removed
+// outputs, so there they are not looked for.
 func (d *Dir) Record(stage string, task int) (r TaskRecord, done bool, err error) {
 	err = ReadJSON(d.RecordPath(stage, task), &r)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -663,8 +683,8 @@ func (d *Dir) Record(stage string, task int) (r TaskRecord, done bool, err error
 	return r, true, nil
 }
 
-// Is reports whether a folder is a run directory, of a run that may have failed
-// before it had results.
+// Is reports whether a folder is a run directory, even if its run failed before it
+// had a manifest.
 func Is(path string) bool {
 	for _, name := range []string{lockFile, Quarantine} {
 		if _, err := os.Stat(filepath.Join(path, name)); err != nil {
@@ -674,8 +694,8 @@ func Is(path string) bool {
 	return true
 }
 
-// IsRun reports whether the folder at path is a run directory, and whether its
-// run is finished.
+// IsRun reports whether the folder at path is a run directory with a manifest (is),
+// and whether its run is finished (done).
 func IsRun(path string) (done, is bool) {
 	if _, err := os.Stat(filepath.Join(path, ManifestFile)); err != nil {
 		return false, false

@@ -16,18 +16,19 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Sum is what an output was when its task was done: what tells a file that was
-// changed, cut, or exchanged since. It guards against damage, not against
-// somebody who writes records too.
+// Sum is the size and checksum of an output when its task finished. It reveals a
+// file that was changed, cut or replaced since. It guards against damage, not
+// against someone who can write records too.
 type Sum struct {
 	Bytes int64  `json:"bytes"`
 	XXH3  string `json:"xxh3"` // of 128 bits, in hexadecimal digits
 }
 
-// errOtherBytes is of an output that is not what its record says.
+// errOtherBytes is returned for an output that differs from its record.
 var errOtherBytes = errors.New("it is not what was written")
 
-// sumOf reads the file at path. buf is what it is read with.
+// sumOf computes the Sum of the file at path, which it reads through buf. On error
+// s.Bytes says how much it has read.
 func sumOf(ctx context.Context, path string, buf []byte) (s Sum, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -56,7 +57,7 @@ func sumOf(ctx context.Context, path string, buf []byte) (s Sum, err error) {
 
 const sumBuffer = 256 << 10
 
-// sums are those of a task's outputs, which it has just written.
+// sums computes the Sums of a task's outputs, by name.
 func (d *Dir) sums(outputs []string) (map[string]Sum, error) {
 	sums := make(map[string]Sum, len(outputs))
 	buf := make([]byte, sumBuffer)
@@ -70,14 +71,15 @@ func (d *Dir) sums(outputs []string) (map[string]Sum, error) {
 	return sums, nil
 }
 
-// Problem is a file that is not what its record says.
+// Problem is an output that is missing or differs from its record.
 type Problem struct {
 	File string // within the run directory
 	Err  error
 	Task *TaskRecord // whose output it is; nil: it is of no task
 }
 
-// Bytes is the size that the outputs of all finished tasks had.
+// Bytes returns the total size, by their records, of the outputs of all finished
+// tasks.
 func (d *Dir) Bytes() (bytes int64, err error) {
 	records, err := d.records()
 	for i := range records {
@@ -88,11 +90,11 @@ func (d *Dir) Bytes() (bytes int64, err error) {
 	return bytes, err
 }
 
-// Check compares the outputs of all finished tasks with their records, several
-// at a time, and calls found for each that is missing or another, one after the
-// other. What a finished run has removed, its state, is not missed. A record
-// that cannot be read is an error. advance is told of bytes as they are read, by
-// several goroutines.
+// Check compares the outputs of all finished tasks with their records, on workers
+// goroutines. It calls found, never concurrently, for each output that is missing
+// or differs. Missing state of a finished run is no problem: the run removes it.
+// advance is called concurrently with the number of bytes read. A record that
+// cannot be read is an error.
 func (d *Dir) Check(ctx context.Context, workers int, advance func(int64), found func(Problem) error) error {
 	records, err := d.records()
 	if err != nil {
@@ -126,8 +128,8 @@ func (d *Dir) Check(ctx context.Context, workers int, advance func(int64), found
 	return eg.Wait()
 }
 
-// checkOutput compares an output with its record, and says how many bytes it
-// has read.
+// checkOutput compares an output with its record, and returns the number of bytes
+// that it read.
 func (d *Dir) checkOutput(ctx context.Context, r *TaskRecord, name string, buf []byte) (bytes int64, err error) {
 	path := d.Path(name)
 	info, err := os.Stat(path)
@@ -147,7 +149,7 @@ func (d *Dir) checkOutput(ctx context.Context, r *TaskRecord, name string, buf [
 	return got.Bytes, err
 }
 
-// records are those of all finished tasks.
+// records reads the records of all finished tasks.
 func (d *Dir) records() (all []TaskRecord, err error) {
 	entries, err := os.ReadDir(d.Path(Tasks))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -179,8 +181,8 @@ func (d *Dir) Forget(r *TaskRecord) error {
 	return err
 }
 
-// Strangers are the files among the outputs that no record names, in order.
-// Quarantine may be of an attempt that was given up.
+// Strangers lists the parts of tables and of the clean dump that no record names,
+// in order. It leaves out quarantine, which may come from an abandoned attempt.
 func (d *Dir) Strangers() (names []string, err error) {
 	records, err := d.records()
 	if err != nil {

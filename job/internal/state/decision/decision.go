@@ -1,7 +1,10 @@
-// Package decision stores, for each split of a run, what was decided of its
-// documents: their best match, their cluster, and whether they stay. It is state
-// that one stage hands to the next; run-directory.md describes the files. It
-// decides nothing.
+// Package decision stores, for each split of a run, what the stage cluster decided
+// of its documents: their best match, their cluster, and whether the clean dump
+// keeps them. It also stores the ids that the tables of a split need (Names).
+//
+// It is state that one stage hands to the next;
+// job/docs/internals/run-directory.md describes the files. The package decides
+// nothing.
 package decision
 
 import (
@@ -13,39 +16,39 @@ import (
 	"github.com/neardup/neardup/job/internal/state"
 )
 
-// None stands for the number of a document that there is none of.
+// None, in place of a document's number, says that there is no such document.
 const None = uint64(1)<<(8*state.NumberBytes) - 1
 
-// Decision is what was decided of a document that has a match or a cluster, or
-// does not stay.
+// Decision is what was decided of a document. Documents that have neither a match
+// nor a cluster and are kept have no Decision.
 type Decision struct {
 	Doc uint64 // its number
 
-	Match     uint64 // the most similar other document; None without one in the run
+	Match     uint64 // best match in this run; None without one, and if InHistory
 	Distance  uint8
 	Evidence  data.Evidence
 	Overlap   data.Overlap
 	InHistory bool // its best match is in an earlier night
 
-	Listed         bool   // it has a cluster
-	Cluster        uint64 // the document of its cluster that stays; None without a cluster, and if an earlier night has that one
-	Size           uint32 // documents of the cluster
-	Component      uint64 // the first document of its component; None without one
-	Versions       uint64 // the first document of what containment joins it with; None without any
-	Representative bool   // it is the one that stays
-	Group          uint64 // what its cluster is counted by: Cluster, or of those whose an earlier night has the first; None without a cluster
+	Listed         bool   // the table of clusters has the document; else the next six fields are unset
+	Cluster        uint64 // representative of its cluster; None if that is in an earlier night
+	Size           uint32 // number of documents of this run in the cluster
+	Component      uint64 // first document of its component; None without one
+	Versions       uint64 // first document of the components that containment joins with its own; None without any
+	Representative bool   // it is the representative of its cluster
+	Group          uint64 // identifies the cluster within the run: Cluster or, if that is None, the cluster's first document
 
 	Removal Removal // why the clean dump leaves it out
-	Kept    Kept
+	Kept    Kept    // the document that stays for it, if it is removed
 }
 
 // Removal is why the clean dump leaves a document out.
 type Removal uint8
 
-// The removals; a document that the clean dump has is of Stays.
+// The removals. Stays is that of a document which the clean dump keeps.
 const (
 	Stays       Removal = iota
-	Copy                // another is the same
+	Copy                // another document is the same
 	Contained           // nearly all of it is in another document
 	InHistory           // an earlier night keeps what is the same
 	DuplicateID         // its id appeared earlier
@@ -54,11 +57,11 @@ const (
 
 var removals = [...]string{Stays: "", Copy: "copy", Contained: "contained", InHistory: "history", DuplicateID: data.ReasonDuplicateID, Deleted: data.ReasonDeleted}
 
-// String is the removal as the table of the removed documents has it.
+// String returns the removal as the table removed has it.
 func (r Removal) String() string { return removals[min(int(r), len(removals)-1)] }
 
-// Kept is the document that stays in the place of one that is removed, with what
-// was found of the two.
+// Kept is the document that stays for one that is removed, with the evidence of
+// this pair.
 type Kept struct {
 	Doc      uint64 // None: an earlier night has it, or there is none
 	Distance uint8
@@ -66,12 +69,12 @@ type Kept struct {
 	Overlap  data.Overlap
 }
 
-// NoneKept is said of a document without another in its place.
+// NoneKept returns the Kept of a document for which no other one stays.
 func NoneKept() Kept { return Kept{Doc: None, Overlap: data.UnknownOverlap()} }
 
-// kind names the files. The body of one is the number of the split's first
-// document, then the decisions in ascending order of document: the numbers as
-// of state.AppendNumber, the other fields little-endian.
+// kind is the kind of the files. The body is the number of the split's first
+// document, then the decisions in ascending order of document. Document numbers
+// are as state.AppendNumber writes them, the other fields little-endian.
 const (
 	kind        = "neardup decisions 7"
 	recordBytes = 7*state.NumberBytes + 2*state.FindingBytes + 4 + 1 + 1
@@ -88,7 +91,7 @@ func Create(path string, first uint64) *Writer {
 	return &Writer{path: path, buf: state.AppendNumber(nil, first)}
 }
 
-// Add appends a decision; they come in ascending order of document.
+// Add appends a decision. Call it in ascending order of document.
 func (w *Writer) Add(d *Decision) {
 	b := w.buf
 	for _, n := range [...]uint64{d.Doc, d.Match, d.Cluster, d.Component, d.Versions, d.Group, d.Kept.Doc} {
@@ -110,7 +113,7 @@ func (w *Writer) Add(d *Decision) {
 	w.buf = append(b, flags, byte(d.Removal))
 }
 
-// Commit writes the file, whole or not at all.
+// Commit writes the file, atomically.
 func (w *Writer) Commit() error { return state.Write(w.path, kind, w.buf) }
 
 // Split is the decisions of one split.
@@ -128,7 +131,7 @@ func Read(path string) (*Split, error) {
 	return &Split{First: state.Number(b), b: b[state.NumberBytes:]}, nil
 }
 
-// Len is the number of decisions.
+// Len returns the number of decisions.
 func (s *Split) Len() int { return len(s.b) / recordBytes }
 
 // At sets d to decision i.
@@ -146,9 +149,10 @@ func (s *Split) At(i int, d *Decision) {
 	d.Removal = Removal(b[5])
 }
 
-// Names calls yield with the documents whose ids the tables have for d: itself,
-// its match in the run, what its cluster, component and versions are called after,
-// and the document that stays in its place, each once.
+// Names calls yield, once each, with the documents whose ids the tables have for
+// d: itself, its match in the run, those that its cluster, component and versions
+// are named after, and the document that stays for it. The order is fixed: it is
+// the order of a split's Names.
 func (d *Decision) Names(yield func(doc uint64) error) error {
 	all := [...]uint64{d.Doc, d.Match, d.Cluster, d.Component, d.Versions, d.Kept.Doc}
 	for i, doc := range all {
@@ -171,11 +175,11 @@ func AppendName(dst []byte, doc uint64, id []byte) []byte {
 	return append(dst, id...)
 }
 
-// WriteNames writes the file of the ids that the tables of a split have: their
-// records, in the order in which the tables have them.
+// WriteNames writes the names that the tables of a split need. records are theirs,
+// in the order in which the stage write asks for them.
 func WriteNames(path string, records []byte) error { return state.Write(path, kindNames, records) }
 
-// Names are the ids that the tables of a split have, to be read in order.
+// Names reads the ids that the tables of a split need, in order.
 type Names struct {
 	path string
 	b    []byte
@@ -187,7 +191,8 @@ func ReadNames(path string) (*Names, error) {
 	return &Names{path, b}, err
 }
 
-// Next is the next id, which is not to be changed. It must be that of doc.
+// Next returns the next id, which the caller must not change. It returns an error
+// if that is not the id of doc.
 func (n *Names) Next(doc uint64) ([]byte, error) {
 	if len(n.b) > state.NumberBytes && state.Number(n.b) == doc {
 		length, size := binary.Uvarint(n.b[state.NumberBytes:])

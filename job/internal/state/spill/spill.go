@@ -1,9 +1,17 @@
-// Package spill deals records into buckets, which stand in files, for stages
-// that group more records than memory may hold. A
-// record is a head of fixed size and, if asked for, a tail of any size. The
-// package never interprets records. Its files are scratch: each block in them
-// has a checksum, but they are not synced, and only the set that wrote them
-// can read them.
+// Package spill deals records into buckets on disk, for stages that group more
+// records than fit into memory.
+//
+//	goroutines ─ Put ─► Dealer: a block in memory for each bucket
+//	                      │ full blocks, sealed with a checksum
+//	                      ▼
+//	                    files: each holds the blocks of neighbouring buckets
+//	                      │ Each, Load, Sorted: one bucket
+//	                      ▼
+//	                    records
+//
+// A record is a head of fixed size and, optionally, a tail of any size. The package
+// never interprets records. Its files are scratch: they are not synced, and only
+// the Buckets that wrote them can read them.
 package spill
 
 import (
@@ -27,12 +35,12 @@ const (
 	maxFiles = 64
 )
 
-// Buckets is a set of buckets. Its methods are safe for concurrent use. All
-// dealers are flushed before anything is read; it is an error otherwise.
+// Buckets is a set of buckets. Its methods are safe for concurrent use. Flush all
+// dealers before you read; reading returns an error otherwise.
 //
-// Neighbouring buckets share a file, so that thousands of buckets take few
-// open files. A file is cut to nothing when all its buckets are dropped: work
-// on buckets in order, and disk space is given back as you go.
+// Neighbouring buckets share a file, so that thousands of buckets need few open
+// files. A file is truncated when all its buckets are dropped. So process and drop
+// buckets in order, to free disk space as you go.
 type Buckets struct {
 	options Options
 	create  func(dir string) (file, error)
@@ -41,23 +49,23 @@ type Buckets struct {
 	mu       sync.Mutex
 	contents []content    // by bucket
 	files    []*spillFile // nil until written to
-	dealers  int64        // that hold records
-	err      error        // the first error of writing: records are missing since
+	dealers  int64        // number of dealers that hold records
+	err      error        // first error of writing; records are missing since then
 }
 
-// content is what a bucket holds.
+// content is the content of a bucket.
 type content struct {
 	records int64
 	runs    []run
 }
 
-// run is where a block stands in its bucket's file.
+// run is the place of a block in its bucket's file.
 type run struct{ at, size int64 }
 
 type spillFile struct {
 	file
 	end  int64
-	live int64 // bytes of buckets that were not dropped
+	live int64 // bytes of buckets that are not dropped
 }
 
 // file is what this package uses of an os.File.
@@ -100,7 +108,8 @@ func (b *Buckets) Len(bucket int) int64 {
 	return b.contents[bucket].records
 }
 
-// Drop empties a bucket and gives its disk space back.
+// Drop empties a bucket. Its disk space is freed when all buckets of its file are
+// dropped.
 func (b *Buckets) Drop(bucket int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -126,7 +135,8 @@ func (b *Buckets) Drop(bucket int) error {
 	return nil
 }
 
-// check returns the error of using a bucket; b.mu is held.
+// check returns the error, if any, of reading or dropping a bucket. b.mu must be
+// held.
 func (b *Buckets) check(bucket int) error {
 	if b.err == nil && (bucket < 0 || bucket >= len(b.contents)) {
 		return fmt.Errorf("spill: bucket %d of %d", bucket, len(b.contents))

@@ -4,9 +4,9 @@
 //
 // The set is a bitmap with counts, so both directions are fast:
 //
-//	bitmap   01100000 00001000 …     a bit for each document
-//	before   0        2        3 …   members before each block of eight words
-//	blocks   0 …                     for every 512th member: its block
+//	words     a bit for each document, in blocks of eight words
+//	before    for each block: the number of members in earlier blocks
+//	blocks    for every 512th member: its block
 //
 // Rank of a document: before of its block, plus the bits before it in the block.
 // Member of an index: blocks says where to search before; then count bits.
