@@ -1,12 +1,15 @@
-// Package stage is what the stages of a run have in common: the run as they see
-// it. Each stage has a package below this one, named for what it does; package
-// job lists them in their order.
+// Package stage holds what the stages of a run share: [Run], the run as they see
+// it. Each stage has a package below this one; package job lists the stages in
+// order.
 //
-// A stage is one task of this process, or a task for each split, which an engine
-// executes (package engine). Its package has that single task, and what is done
-// with the records of tasks: it checks that no row was lost, and adds to the
-// summary. Stages know each other by what they leave in the run directory, and by
-// the fields of Run that say so.
+// A stage is either one task of this process or a task for each split. The single
+// task is a function of the stage's package. Tasks of splits are functions of
+// package engine, and an engine executes them. Every stage may also have a
+// function for the records of its finished tasks: it checks that no row was lost,
+// and adds to the summary.
+//
+// Stages do not call each other. They communicate through files in the run
+// directory, and through the fields of Run that name a stage.
 package stage
 
 import (
@@ -26,8 +29,8 @@ import (
 	"github.com/neardup/neardup/job/internal/summary"
 )
 
-// Names of stages of one task, as records, progress and the summary have them;
-// those of the others are package engine's.
+// Names, in task records, progress and the summary, of the stages of one task. The
+// names of the other stages are in package engine.
 const (
 	Templates = "templates"
 	Exact     = "exact"
@@ -39,14 +42,14 @@ const (
 	Publish   = "publish"
 )
 
-// Files within the state folder, by which stages hand on what they found.
+// Files in the state folder by which a stage hands results to later stages.
 const (
-	MatchedFile  = "matched"     // of match: the pairs that the join found
-	ResolvedFile = "resolved"    // of verify: those of them that the texts decided, each once, whatever they said
-	CountsFile   = "counts.json" // of cluster: Counts
+	MatchedFile  = "matched"     // from match: the pairs that the join found
+	ResolvedFile = "resolved"    // from verify: the undecided pairs of these, each once, with what the texts say, also if that is no
+	CountsFile   = "counts.json" // from cluster: Counts
 )
 
-// Run is a run under way. One goroutine uses it, but for what the methods say.
+// Run is a run in progress. It is not safe for concurrent use.
 type Run struct {
 	Command string
 	Config  config.Config // in effect
@@ -58,15 +61,15 @@ type Run struct {
 	Sum     *summary.Summary
 
 	Library *library.Library // locked; nil for a run without one
-	Change  int64            // of the library, when this run began to read it
+	Change  int64            // sequence number of the library when this run began to read it
 
-	Samples []rundir.TaskRecord // of the stage learn
-	Counts  Counts              // of the stage cluster
+	Samples []rundir.TaskRecord // set by the stage learn
+	Counts  Counts              // set by the stage cluster
 
 	opened *engine.Documents
 }
 
-// Counts is what the stage cluster found.
+// Counts counts what the stage cluster found.
 type Counts struct {
 	Matched int64 `json:"matched"` // documents with a match
 	summary.Found
@@ -77,8 +80,9 @@ type Counts struct {
 	Merges    []history.Merge `json:"merges,omitempty"`     // of earlier components
 }
 
-// LargestCluster is a summary.Cluster whose ids are yet to be read, unless the
-// document that stays is in an earlier night.
+// LargestCluster becomes a summary.Cluster once the id of its representative is
+// read. ID and Example are set already if the representative is in an earlier
+// night.
 type LargestCluster struct {
 	Representative uint64 `json:"representative"`
 	ID             string `json:"id"`
@@ -86,7 +90,8 @@ type LargestCluster struct {
 	Size           int64  `json:"size"`
 }
 
-// EachMerge yields the merges of earlier components that the run brought.
+// EachMerge calls yield with the merges of earlier components by this run, until
+// yield returns an error.
 func (c *Counts) EachMerge(yield func(from, into []byte) error) error {
 	for _, m := range c.Merges {
 		if err := yield([]byte(m.From), []byte(m.Into)); err != nil {
@@ -96,7 +101,7 @@ func (c *Counts) EachMerge(yield func(from, into []byte) error) error {
 	return nil
 }
 
-// Documents opens the run's documents, once.
+// Documents returns the run's documents. It opens them at the first call.
 func (r *Run) Documents() (d *engine.Documents, err error) {
 	if r.opened == nil {
 		r.opened, err = engine.OpenDocuments(r.Dir, len(r.Job.Splits))
@@ -104,7 +109,8 @@ func (r *Run) Documents() (d *engine.Documents, err error) {
 	return r.opened, err
 }
 
-// EachSplit calls f for every split on the run's workers.
+// EachSplit calls f for every split, concurrently on the run's workers, as
+// engine.Parallel does, and reports progress.
 func (r *Run) EachSplit(ctx context.Context, f func(task int) error) error {
 	advance := r.Job.Pass.Begin(int64(len(r.Job.Splits)), "splits")
 	return engine.Parallel(ctx, len(r.Job.Splits), r.Workers, func(_ context.Context, task int) error {
@@ -113,8 +119,8 @@ func (r *Run) EachSplit(ctx context.Context, f func(task int) error) error {
 	})
 }
 
-// StateParts are the files of all splits in a folder of the state, within the
-// run directory.
+// StateParts returns the names, within the run directory, of the files of all
+// splits in a folder of the state.
 func (r *Run) StateParts(folder string) (names []string) {
 	for task := range r.Job.Splits {
 		names = append(names, rundir.StatePart(folder, task))
@@ -122,8 +128,8 @@ func (r *Run) StateParts(folder string) (names []string) {
 	return names
 }
 
-// WriteSorted writes the records of each split, in order, to its file in a folder
-// of the state.
+// WriteSorted writes each bucket of records, sorted, as the file of the split with
+// that number in a folder of the state. It returns the names of the files.
 func (r *Run) WriteSorted(ctx context.Context, records *spill.Buckets, folder, kind string) (names []string, err error) {
 	names = r.StateParts(folder)
 	return names, r.EachSplit(ctx, func(task int) error {
@@ -135,7 +141,8 @@ func (r *Run) WriteSorted(ctx context.Context, records *spill.Buckets, folder, k
 	})
 }
 
-// FillIDs fills in the ids of some documents, by number.
+// FillIDs sets the values of ids, whose keys are document numbers, to the ids of
+// these documents.
 func (r *Run) FillIDs(ctx context.Context, ids map[uint64]string) error {
 	if len(ids) == 0 {
 		return nil
@@ -167,20 +174,24 @@ func (r *Run) FillIDs(ctx context.Context, ids map[uint64]string) error {
 	return nil
 }
 
-// SampledFile within the state folder has the pairs of the sample that the stage
-// decide took of the documents that go, for the stage write to read again.
+// SampledFile, in the state folder, holds a sample of the removals as RemovedPairs.
+// The stage cluster chooses it. The stage write reads these documents again, and
+// compares their texts.
 const (
 	SampledFile = "sampled.pairs"
 	KindSampled = "neardup sampled 1"
 )
 
-// RemovedPair is a document that goes and the one of the run that stays for it.
+// RemovedPair is a document that is removed and the document of this run that
+// stays for it.
 type RemovedPair struct{ Doc, Kept uint64 }
 
-// Token tells the night that this run adds from others of its name.
+// Token identifies the night that this run adds to the library, among others of
+// the same name: by the settings and the state of the library it was compared
+// with.
 func (r *Run) Token() string { return fmt.Sprintf("%s-%d", r.Job.Hash, r.Change) }
 
-// AddCounts adds counts by name.
+// AddCounts adds to each count in to the count of that name in from.
 func AddCounts(to, from map[string]int64) {
 	for k, v := range from {
 		to[k] += v

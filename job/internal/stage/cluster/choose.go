@@ -18,15 +18,20 @@ import (
 	"github.com/neardup/neardup/reducer"
 )
 
-// noDocument stands for a document that is in an earlier night, or for none.
+// noDocument, in place of an index, stands for a document in an earlier night, or
+// for none.
 const noDocument = ^uint32(0)
 
-// choose chooses the documents that stay, and for each other the one that it goes
-// for: a pair of it that proves enough. First go those that an earlier night keeps, if that is asked
-// for; of the rest reducer.Representatives chooses among those that nothing tells apart,
-// and of such ones the keep rule chooses one; last go those that one of these
-// contains, if that is asked for. A document goes for the nearest of those that
-// stay, ties to the smaller document.
+// choose sets d.representatives: which documents stay and, for each other
+// document, which one stays for it. The two are a pair that proves enough.
+//
+//  1. If the settings say so, documents that an earlier night keeps are removed.
+//  2. In each unit the keep rule chooses the one document that would stay.
+//  3. reducer.Representatives chooses among units, by proving pairs.
+//  4. assign gives each other unit the nearest unit that stays; ties go to the
+//     smaller document.
+//  5. If the settings say so, assign also removes units that one which stays
+//     contains.
 func (d *decider) choose(ctx context.Context) error {
 	values, err := d.values(ctx)
 	if err != nil {
@@ -40,7 +45,7 @@ func (d *decider) choose(ctx context.Context) error {
 		return c
 	}
 	n := len(d.units)
-	stand := slices.Repeat([]uint32{noDocument}, n) // by first of a unit: the one of it that would stay
+	stand := slices.Repeat([]uint32{noDocument}, n) // by first of a unit: its document that would stay
 	for i, first := range d.units {
 		if i := uint32(i); d.inherited(i) != nil {
 			continue
@@ -51,7 +56,7 @@ func (d *decider) choose(ctx context.Context) error {
 	k := reducer.NewRepresentatives(n, func(a, b uint32) bool { return candidate(stand[a]).Before(candidate(stand[b])) })
 	degrees := uint64(0)
 	for i := range d.units {
-		if stand[i] == noDocument { // nor is it the first of a unit, or an earlier night has them all
+		if stand[i] == noDocument { // i is not the first of a unit, or an earlier night keeps all of its unit
 			k.Exclude(uint32(i))
 		} else {
 			degrees += uint64(d.degrees[i].Load())
@@ -87,12 +92,14 @@ func (d *decider) choose(ctx context.Context) error {
 	return nil
 }
 
-// proves reports whether a pair is reason enough for one of its documents to go.
+// proves reports whether a pair is reason enough to remove one of its documents;
+// see engine.Proves.
 func (d *decider) proves(p *pairs.Pair) bool {
 	return engine.Proves(&d.run.Config.Match, p.Evidence)
 }
 
-// values are what the keep rule compares, by index; nil: nothing but numbers.
+// values returns, by index, what the keep rule compares; the larger value is
+// preferred. It returns nil if the rule compares document numbers alone.
 func (d *decider) values(ctx context.Context) ([]float64, error) {
 	rule := d.run.Config.Clusters.Keep
 	if rule == config.KeepFirst {
@@ -117,11 +124,11 @@ func (d *decider) values(ctx context.Context) ([]float64, error) {
 	return values, err
 }
 
-// known reports whether a document has what the rule compares.
+// known reports whether a document has the value that the rule compares.
 func known(value float64) bool { return !math.IsNaN(value) }
 
-// inherited is the document of an earlier night that stays for that of index i;
-// nil without one.
+// inherited returns the document of an earlier night that stays for index i, or nil
+// if there is none or the settings do not remove documents for earlier nights.
 func (d *decider) inherited(i uint32) *history.Match {
 	if c := d.run.Config; d.history == nil || c.Output.History != config.HistoryDrop && c.Clusters.Keep != config.KeepEarliest {
 		return nil
@@ -132,7 +139,7 @@ func (d *decider) inherited(i uint32) *history.Match {
 	return nil
 }
 
-// assign finds for each unit that does not stay the nearest that does.
+// assign sets d.standing: for each unit that does not stay, the nearest that does.
 func (d *decider) assign(ctx context.Context, k *reducer.Representatives) error {
 	d.standing = slices.Repeat([]standing{{first: noDocument}}, len(d.units))
 	var locks [1 << 10]sync.Mutex
@@ -163,9 +170,9 @@ func (d *decider) assign(ctx context.Context, k *reducer.Representatives) error 
 	return d.assignContained(ctx, k)
 }
 
-// assignContained has the units go that one that stays contains: of several the
-// earliest of the input. What stays for others goes only if one that stays contains
-// each of these, too.
+// assignContained removes units that a unit which stays contains; if several do,
+// the one that is first in the input stays for it. A unit that stays for others is
+// removed only if units that stay contain each of these, too.
 func (d *decider) assignContained(ctx context.Context, k *reducer.Representatives) error {
 	slices.SortFunc(d.contained, func(p, q containment) int {
 		return cmp.Or(cmp.Compare(p.part, q.part), cmp.Compare(p.whole, q.whole))
@@ -176,7 +183,7 @@ func (d *decider) assignContained(ctx context.Context, k *reducer.Representative
 		after, _ := slices.BinarySearchFunc(d.contained, part+1, byPart)
 		return d.contained[first:after]
 	}
-	units := map[uint32][]uint32{} // by a unit that would stay and that such a one contains: whom it stays for, itself too
+	units := map[uint32][]uint32{} // by unit that stays so far and that another such unit contains: the units it stays for, and itself
 	for _, c := range d.contained {
 		if k.Stays(c.part) && k.Stays(c.whole) {
 			units[c.part] = []uint32{c.part}
@@ -189,8 +196,8 @@ func (d *decider) assignContained(ctx context.Context, k *reducer.Representative
 	}
 	const open, stays, goes = 0, 1, 2
 	decided := map[uint32]int{}
-	// Nothing contains itself, over however many others: what contains a unit is
-	// decided on before it.
+	// Containment has no cycles, so decide can first decide on the units that
+	// contain i.
 	var decide func(i uint32)
 	decide = func(i uint32) {
 		for _, c := range wholes(i) {
@@ -233,7 +240,8 @@ func (d *decider) assignContained(ctx context.Context, k *reducer.Representative
 	})
 }
 
-// remove decides whether the clean dump leaves out the document of index i.
+// remove sets the removal in out if the clean dump leaves out the document of index
+// i, with the evidence of its pair.
 func (d *decider) remove(i uint32, out *decision.Decision) {
 	k := d.representatives[i]
 	if k == i || !d.run.Job.Cleans() {

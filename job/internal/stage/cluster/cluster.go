@@ -1,7 +1,8 @@
-// Package cluster is the stage of the same name: the pairs that were found become each
-// document's best match, clusters, and what stays for each document that goes.
+// Package cluster is the stage cluster. From the verified pairs it finds each
+// document's best match, chooses which documents stay and which one stays for
+// each that is removed, and writes the decisions.
 //
-//	pairs, equal documents → gather: the documents that have any
+//	pairs, equal documents → gather: the documents that have any get an index
 //	                       → reduce: best matches, what is connected
 //	                       → check: 400 documents against all others, by brute force
 //	                       → choose: which documents stay; each that goes is a
@@ -10,7 +11,13 @@
 //	                       → sample: pairs for the stage write to read again
 //	                       → write: the decisions of each split
 //
-// It is the one stage that is not divided: its memory is a few words for each
+// Every removal is a pair: a chain of pairs is no reason to remove a document. What
+// a chain connects is a component, which is reported beside the cluster.
+//
+// Documents that exact dedup found equal are a unit. Pairs name the first document
+// of a unit, and the steps up to choose work on firsts.
+//
+// The stage is one task, which holds all of this in memory: a few words for each
 // document that has a match.
 package cluster
 
@@ -33,10 +40,9 @@ import (
 	"github.com/neardup/neardup/reducer"
 )
 
-// Cluster reduces the pairs to best matches and components, chooses which documents
-// stay and which go for them, and writes what was decided for each split. Its
-// steps stand here up to the best matches, and in check.go, decide_keep.go,
-// decide_clusters.go and decide_write.go.
+// Cluster is the task of the stage. It runs the steps that the package comment
+// lists. gather and reduce are in this file; the others are in check.go, choose.go,
+// components.go, sample.go and write.go.
 func Cluster(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error) {
 	documents, err := r.Documents()
 	if err != nil {
@@ -66,69 +72,68 @@ func Cluster(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err err
 	return nil
 }
 
-// decider is the stage under way. It counts the documents that have a match or
-// an equal anew, from 0 in order of their numbers: an index is a document's
-// place among them.
+// decider is the state of the stage. It numbers the documents that have a match or
+// an equal document anew, from 0, in their order. An index is such a number.
 type decider struct {
 	run       *stage.Run
 	rec       *rundir.TaskRecord
 	documents *engine.Documents
 	history   historyDocuments // nil without a library
 	counts    stage.Counts
-	resolved  []pairs.Pair // in order
+	resolved  []pairs.Pair // pairs that the texts decided, sorted
 
-	matched  *subset.Set
-	units    []uint32      // by index: the first of the documents that nothing tells apart
-	short    []bool        // by index: it is a short text that equals another
-	second   []uint32      // by first of a unit: its second; 0 without one
-	best     *reducer.Best // of the firsts of units
-	evidence []evidence    // of best; nil where the distance alone decides
+	matched  *subset.Set   // the documents that have an index
+	units    []uint32      // by index: the first document of its unit
+	short    []bool        // by index: whether it is a short text that equals another
+	second   []uint32      // by first of a unit: its second document; 0 without one
+	best     *reducer.Best // best matches of the firsts of units
+	evidence []evidence    // by first of a unit: evidence of its best match; nil if the distance alone decides
 
 	components *reducer.Components
-	degrees    []atomic.Uint32 // by first of a unit: how many units it might stay for, or go for
-	contained  []containment   // if that is asked for
+	degrees    []atomic.Uint32 // by first of a unit: number of pairs that prove enough to remove one of the two
+	contained  []containment   // pairs one of which contains the other, if the settings ask for them
 
-	representatives []uint32   // by index: the document that stays for it, itself if it stays; noDocument: an earlier night has it
-	standing        []standing // by first of a unit: its pair with the unit of what stays for it
+	representatives []uint32   // by index: the document that stays for it; itself if it stays; noDocument if that is in an earlier night
+	standing        []standing // by first of a unit: its pair with the unit that stays for it
 
-	component []uint32           // by index: the first of its component
-	connected []uint32           // by first of a component: how many documents it has
-	lineage   map[uint32]through // by first of a component; of a run with a library
-	versions  []uint32           // by index: the first of its component, or of several that contain each other
-	joined    []uint32           // by first of versions: how many documents they have
-	ids       map[uint32]string  // of versions, by their first; of a run with a library
-	sizes     []uint32           // by representative: documents of its cluster
-	abroad    map[string]*abroad // clusters of documents that stay in earlier nights
+	component []uint32           // by index: the first document of its component
+	connected []uint32           // by first of a component: number of documents
+	lineage   map[uint32]through // by first of a component; only with a library
+	versions  []uint32           // by index: the first document of its component, or of several that containment joins
+	joined    []uint32           // by first of versions: number of documents
+	ids       map[uint32]string  // by first of versions: their id; only with a library
+	sizes     []uint32           // by representative: number of documents of its cluster
+	abroad    map[string]*abroad // by id: clusters whose representative is in an earlier night
 }
 
-// containment is a pair of firsts of units.
+// containment is a pair of firsts of units: whole contains part.
 type containment struct{ whole, part uint32 }
 
-// standing is the pair of a unit and the one of what stays for it.
+// standing is the pair of a unit and the unit that stays for it.
 type standing struct {
-	first    uint32 // of the unit of what stays; noDocument: none
+	first    uint32 // first document of the unit that stays; noDocument if there is none
 	distance uint8
 	evidence
 }
 
-// match is the pair as a match of the unit.
+// match returns the pair as a match, to compare it with others.
 func (s *standing) match() reducer.Match {
 	return reducer.Match{Doc: s.first, Distance: s.distance, Same: s.Reason.Same()}
 }
 
-// evidence is what a match rests on.
+// evidence is the evidence of a pair, with what the texts say.
 type evidence struct {
 	data.Evidence
 	overlap data.Overlap
 }
 
-// reverse is the evidence with the two documents exchanged.
+// reverse returns the evidence with the two documents exchanged.
 func (e evidence) reverse() evidence {
 	e.Reason = e.Reason.Reverse()
 	return e
 }
 
-// readResolved reads what the texts decided.
+// readResolved reads the pairs that the texts decided, if they were consulted.
 func (d *decider) readResolved(ctx context.Context) error {
 	if !d.run.Config.Match.Consults() {
 		return nil
@@ -141,8 +146,8 @@ func (d *decider) readResolved(ctx context.Context) error {
 	return err
 }
 
-// text returns what the texts of a pair of firsts of units decided, if they
-// were consulted.
+// text returns what the texts decided of documents a and b, which are firsts of
+// units; ok is false if nobody asked the texts.
 func (d *decider) text(a, b uint64) (p pairs.Pair, ok bool) {
 	p.A, p.B = min(a, b), max(a, b)
 	at, ok := slices.BinarySearchFunc(d.resolved, p, pairs.Compare)
@@ -152,9 +157,9 @@ func (d *decider) text(a, b uint64) (p pairs.Pair, ok bool) {
 	return d.resolved[at], true
 }
 
-// eachPair calls yield with the pairs of the firsts of units, each once, in no
-// order and concurrently: those that are the same, and those of which one
-// document contains the other.
+// eachPair calls yield with every verified pair once: pairs that are the same, and
+// pairs one document of which contains the other. It calls yield concurrently and
+// in no particular order. A and B are firsts of units.
 func (d *decider) eachPair(ctx context.Context, yield func(pairs.Pair) error) error {
 	path := d.run.Dir.Path(rundir.State, stage.MatchedFile)
 	info, err := os.Stat(path)
@@ -168,7 +173,7 @@ func (d *decider) eachPair(ctx context.Context, yield func(pairs.Pair) error) er
 			advance(step)
 		}
 		if p.Evidence.Reason == data.Undecided {
-			return nil // it is among the resolved
+			return nil // d.resolved has it
 		}
 		return yield(p)
 	})
@@ -183,7 +188,8 @@ func (d *decider) eachPair(ctx context.Context, yield func(pairs.Pair) error) er
 	return err
 }
 
-// eachEqual calls yield with the documents that equal an earlier one, in order.
+// eachEqual calls yield with the documents that exact dedup found equal to an
+// earlier one, in order.
 func (d *decider) eachEqual(ctx context.Context, yield func(exactdup.Document) error) error {
 	for task := range d.documents.Parts() {
 		if err := ctx.Err(); err != nil {
@@ -202,7 +208,8 @@ func (d *decider) eachEqual(ctx context.Context, yield func(exactdup.Document) e
 	return nil
 }
 
-// gather gives the documents that have a match or an equal their indices.
+// gather sets d.matched: it gives an index to each document that has a match, in
+// this run or an earlier night, or an equal document.
 func (d *decider) gather(ctx context.Context) error {
 	d.matched = subset.New(d.documents.Len())
 	err := d.eachPair(ctx, func(p pairs.Pair) error {
@@ -228,17 +235,17 @@ func (d *decider) gather(ctx context.Context) error {
 	return nil
 }
 
-// number is the document of an index.
+// number returns the document number of an index.
 func (d *decider) number(i uint32) uint64 { return d.matched.Member(i) }
 
-// index is the index of a document that has one.
+// index returns the index of a document, which must have one.
 func (d *decider) index(doc uint64) uint32 {
 	i, _ := d.matched.Index(doc)
 	return i
 }
 
-// reduce finds units, best matches with their evidence, and connected
-// components.
+// reduce finds units, components, and best matches. A second pass over the pairs
+// collects the evidence of the best matches.
 func (d *decider) reduce(ctx context.Context) error {
 	n := d.matched.Len()
 	d.units, d.short, d.second = make([]uint32, n), make([]bool, n), make([]uint32, n)
@@ -304,8 +311,9 @@ func (d *decider) reduce(ctx context.Context) error {
 	})
 }
 
-// match is the best match of index i in the run: of its unit the first other,
-// if there is one and no earlier document of another unit is as near.
+// match returns the best match of index i in this run, with its evidence. That is
+// an equal document, the first of its unit or the unit's second, or the best match
+// of its unit, whichever comes before the other as reducer.Match orders them.
 func (d *decider) match(i uint32) (m reducer.Match, e evidence, ok bool) {
 	first := d.units[i]
 	m, ok = d.best.Match(first)
@@ -322,7 +330,7 @@ func (d *decider) match(i uint32) (m reducer.Match, e evidence, ok bool) {
 	return m, e, ok
 }
 
-// equality is what the match of equal documents rests on.
+// equality returns the evidence of a match of equal documents.
 func (d *decider) equality(i uint32) evidence {
 	e := evidence{overlap: data.UnknownOverlap()}
 	switch {
@@ -335,7 +343,7 @@ func (d *decider) equality(i uint32) evidence {
 	return e
 }
 
-// Done reads what was found.
+// Done adds the counts of the stage to the summary.
 func Done(_ context.Context, r *stage.Run, _ []rundir.TaskRecord) error {
 	counts, s := &r.Counts, r.Sum
 	if err := rundir.ReadJSON(r.Dir.Path(rundir.State, stage.CountsFile), counts); err != nil {

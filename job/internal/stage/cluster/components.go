@@ -10,10 +10,13 @@ import (
 	"github.com/neardup/neardup/reducer"
 )
 
-// cluster counts the clusters, which are the documents that stay and those that go
-// for each, and gives every index the first of its component: what the pairs that
-// are the same connect, and the components of earlier nights. Containment joins
-// components of this run alone: later nights go by components, so no digest ties
+// cluster finds the sizes of clusters, and the component of each index. A cluster
+// is a document that stays and the documents that are removed for it. A component
+// is what pairs that are the same connect, together with the components of earlier
+// nights that it continues.
+//
+// Containment joins components of this run to versions, but later nights continue
+// components only. So a digest page, which contains many stories, does not tie
 // the stories of one night to those of the next.
 func (d *decider) cluster(ctx context.Context) error {
 	d.sizes, d.abroad = make([]uint32, len(d.units)), map[string]*abroad{}
@@ -43,7 +46,7 @@ func (d *decider) cluster(ctx context.Context) error {
 	return nil
 }
 
-// abroad is a cluster of documents that go for one of an earlier night.
+// abroad is a cluster whose representative is in an earlier night.
 type abroad struct {
 	kept  *history.Match
 	size  uint32
@@ -82,17 +85,17 @@ func sizesOf(labels []uint32) []uint32 {
 	return sizes
 }
 
-// isComponent reports whether the label is that of a component of two documents, or
-// of one that continues an earlier night's.
+// isComponent reports whether label is that of a component of two documents or
+// more, or of one that continues a component of an earlier night.
 func (d *decider) isComponent(label uint32) bool {
 	return d.connected[label] > 1 || d.connected[label] > 0 && d.lineage[label].continues
 }
 
-// isVersions reports whether the label is that of several components, or documents
-// without any, that containment joins.
+// isVersions reports whether containment joins the component with that label, or
+// the single document, to others.
 func (d *decider) isVersions(label uint32) bool { return d.joined[label] > d.connected[label] }
 
-// size is how many documents of the run the cluster of index i has.
+// size returns the number of documents of this run in the cluster of index i.
 func (d *decider) size(i uint32) uint32 {
 	if k := d.representatives[i]; k != noDocument {
 		return d.sizes[k]
@@ -100,14 +103,14 @@ func (d *decider) size(i uint32) uint32 {
 	return d.abroad[d.inherited(i).Cluster()].size
 }
 
-// isListed reports whether the table of clusters has index i: it goes for another or
-// another goes for it, or something ties it to one.
+// isListed reports whether the table of clusters has index i: whether its cluster,
+// its component or its versions have another document.
 func (d *decider) isListed(i uint32) bool {
 	k := d.representatives[i]
 	return k == noDocument || d.sizes[k] > 1 || d.isComponent(d.component[i]) || d.isVersions(d.versions[i])
 }
 
-// count counts the clusters of two documents or more, one of which may be in an
+// count counts clusters of at least two documents, one of which may be in an
 // earlier night.
 func (d *decider) count() {
 	for _, of := range d.abroad {
@@ -129,8 +132,9 @@ func (d *decider) count() {
 	d.largest()
 }
 
-// largest notes the ten largest clusters of two documents of the run or more; of
-// equally large ones those of tonight come first, by their number.
+// largest notes the ten largest clusters that have at least two documents of this
+// run. Of equally large ones, those with a representative in this run come first,
+// by its number.
 func (d *decider) largest() {
 	const n = 10
 	var top []stage.LargestCluster
