@@ -14,15 +14,15 @@ import (
 	"github.com/neardup/neardup/reducer"
 )
 
-// ErrMissed is returned when the join's result differs from a comparison with
-// all documents.
+// ErrMissed is returned if the join's result for a document differs from a
+// comparison with all documents. It means a defect of neardup.
 var ErrMissed = errors.New("the join missed a match")
 
-// checked is how many documents are checked, whatever there are: about a fiftieth of
-// a run's work, see probe.
+// checked is the number of documents that are checked, however large the run. It
+// costs about a fiftieth of a run's work, see probe.
 const checked = 400
 
-// sample is a document that check looks at, with its best match.
+// sample is a document that check looks at, with the best match that check found.
 type sample struct {
 	doc  uint64
 	view data.View
@@ -32,25 +32,26 @@ type sample struct {
 // best is the nearest document so far.
 type best struct {
 	match    uint64
-	distance int // of the match, and notSame more if it is not the same; noDistance without one
+	distance int // Hamming distance, plus notSame if the match only contains or is contained; noDistance without a match
 }
 
-// Beyond all distances: notSame puts a match that contains, or is contained,
-// behind those that are the same, and noDistance is behind them all.
+// Both are larger than any Hamming distance. notSame orders matches that contain,
+// or are contained, behind those that are the same; noDistance is behind all.
 const (
 	notSame    = 1 << 10
 	noDistance = 1 << 20
 )
 
-// offer takes in a match.
+// offer replaces b by the match if that is better: nearer, or as near and earlier.
 func (b *best) offer(doc uint64, distance int) {
 	if distance < b.distance || distance == b.distance && doc < b.match {
 		b.match, b.distance = doc, distance
 	}
 }
 
-// check compares some documents, spread evenly, with all others, and fails
-// unless their best matches are those that the join found.
+// check is the run's test of itself. It compares up to checked documents, spread
+// evenly, with all others by brute force. It returns ErrMissed unless their best
+// matches are those that the join found.
 func (d *decider) check(ctx context.Context) error {
 	samples, err := d.samples(ctx)
 	if err != nil || len(samples) == 0 {
@@ -88,9 +89,10 @@ func (d *decider) check(ctx context.Context) error {
 	return nil
 }
 
-// takesPart reports whether a document is one of those that are matched.
+// takesPart reports whether a document takes part in matching, itself or through
+// its unit.
 func (d *decider) takesPart(doc uint64, r *views.Row) bool {
-	// A silent document without an index is a duplicate id, or deleted.
+	// An excluded document without an index has a duplicate id, or is deleted.
 	return r.Matched() && (!d.documents.Excluded(doc) || d.matched.Has(doc))
 }
 
@@ -122,7 +124,8 @@ func (d *decider) samples(ctx context.Context) (samples []sample, err error) {
 	return samples, nil
 }
 
-// scan offers the documents from first to last − 1 to the samples.
+// scan compares the documents numbered first to last − 1 with the samples, and puts
+// the best matches into found.
 func (d *decider) scan(ctx context.Context, first, last uint64, samples []sample, probe *probe, found []best) error {
 	rule := *probe.rule
 	verify := mapper.NewVerifier(rule)
@@ -160,8 +163,9 @@ func (d *decider) scan(ctx context.Context, first, last uint64, samples []sample
 	})
 }
 
-// verdict is the obvious form of what the tables and the texts find: whether a
-// sample and another document are candidates, and what is said of them.
+// verdict returns the verdict on a sample and another document: NotTheSame if they
+// are no candidates, else what the sketches say or, if these leave it undecided, the
+// texts. It states the rule directly, without any table of keys.
 func (d *decider) verdict(rule *mapper.Rule, verify *mapper.Verifier, s *sample, doc uint64, v *data.View) data.Reason {
 	if !rule.Candidate(&s.view, v) {
 		return data.NotTheSame
@@ -177,7 +181,7 @@ func (d *decider) verdict(rule *mapper.Rule, verify *mapper.Verifier, s *sample,
 	return reason
 }
 
-// first is the first document of a document's unit.
+// first returns the first document of a document's unit.
 func (d *decider) first(doc uint64) uint64 {
 	if i, ok := d.matched.Index(doc); ok {
 		return d.number(d.units[i])
@@ -185,7 +189,8 @@ func (d *decider) first(doc uint64) uint64 {
 	return doc
 }
 
-// compare fails unless the join found what the sample found.
+// compare returns ErrMissed unless the join found the same best match as check. A
+// match that the bounds on hot keys may have cost is no error.
 func (d *decider) compare(ctx context.Context, s *sample) error {
 	match, distance, found := uint64(0), 0, false
 	if i, ok := d.matched.Index(s.doc); ok {
@@ -214,8 +219,8 @@ func (d *decider) compare(ctx context.Context, s *sample) error {
 		ErrMissed, s.doc, s.match, s.distance, match, distance, found, notSame)
 }
 
-// bounded reports whether so many documents share what brings two documents
-// together that not all of them are compared with each other.
+// bounded reports whether a bound on hot keys may have kept documents a and b from
+// being compared. It counts the documents that share each of their common keys.
 func (d *decider) bounded(ctx context.Context, a, b uint64) (bool, error) {
 	var of [2]data.View
 	reader := d.documents.Reader()
@@ -258,7 +263,7 @@ func (d *decider) bounded(ctx context.Context, a, b uint64) (bool, error) {
 		return nil
 	})
 	bounded := mapper.Crowded(mapper.SegmentTables, max(prints[0], prints[1]))
-	fewest := 0 // of the sampled shingles, of which one of few documents is enough
+	fewest := 0 // documents of the rarest shared sample; one rare sample is enough to bring them together
 	for key, n := range shared {
 		switch {
 		case key.table != mapper.Samples:

@@ -10,11 +10,11 @@ import (
 	"github.com/neardup/neardup/job/internal/state/lineage"
 )
 
-// historyDocuments are this run's documents that an earlier night has, or what is
-// the same, by number.
+// historyDocuments maps numbers of this run's documents to what the library knows of
+// them, for those that match an earlier night.
 type historyDocuments map[uint64]*engine.HistoryDocument
 
-// readHistory reads them.
+// readHistory reads what the stage history wrote for all splits.
 func readHistory(r *stage.Run, splits int) (historyDocuments, error) {
 	all := historyDocuments{}
 	for task := range splits {
@@ -31,7 +31,7 @@ func readHistory(r *stage.Run, splits int) (historyDocuments, error) {
 	return all, nil
 }
 
-// match is the document's best match in an earlier night, nil without one.
+// match returns the document's best match in an earlier night, nil without one.
 func (e historyDocuments) match(doc uint64) *history.Match {
 	if d := e[doc]; d != nil {
 		return d.Match
@@ -39,8 +39,9 @@ func (e historyDocuments) match(doc uint64) *history.Match {
 	return nil
 }
 
-// descend gives this run's components the ids that they have through all nights.
-// Those that continue the same earlier one become one: the labels returned say so.
+// descend gives this run's components their ids, which last through all nights; see
+// history.Descend. labels are components by index. Components that continue the same
+// earlier one become one: descend returns the new labels.
 func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error) {
 	if d.history == nil {
 		return labels, nil
@@ -57,7 +58,7 @@ func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error
 	for _, p := range d.contained {
 		joins[labels[p.whole]], joins[labels[p.part]] = true, true
 	}
-	var of []uint32 // labels that have an id
+	var of []uint32 // labels that need an id
 	founders := map[uint64]string{}
 	for l := range uint32(len(labels)) {
 		if sizes[l] >= 2 || len(continued[l]) > 0 || joins[l] {
@@ -99,14 +100,14 @@ func (d *decider) descend(ctx context.Context, labels []uint32) ([]uint32, error
 	return out, nil
 }
 
-// through is what a component is through all nights.
+// through is a component's identity through all nights.
 type through struct {
 	id        string
 	continues bool // it began in an earlier night
 }
 
-// nameVersions gives what containment joins, of a run with a library, its ids: that
-// of the eldest of the components, and of those that begin tonight that of the first.
+// nameVersions gives ids to the versions of a run with a library. Versions take the
+// id of the eldest component among them; if all began in this run, of the first.
 func (d *decider) nameVersions() {
 	d.ids = make(map[uint32]string, len(d.lineage))
 	for l, of := range d.lineage {
@@ -125,8 +126,8 @@ func (d *decider) nameVersions() {
 	}
 }
 
-// lineages are what the tables say of components and versions, by their first
-// documents.
+// lineages returns the ids of components and versions for the tables, by the number
+// of their first document.
 func (d *decider) lineages() map[uint64]lineage.Lineage {
 	all := map[uint64]lineage.Lineage{}
 	for l, of := range d.lineage {

@@ -12,42 +12,42 @@ import (
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// probe says which of the samples a document may be a candidate pair with: all that
-// mapper.Rule.Candidate says so of, and some more. Samples are few, and most
-// documents are no candidate of any: by the tables that neardup comes with that is
-// told in less than a nanosecond for each of them. A table that was added is asked
-// about every sample.
+// probe finds the samples with which a document may be a candidate pair: all for
+// which mapper.Rule.Candidate says so, and some more. Samples are few, and most
+// documents are a candidate of none. For the built-in tables, probe looks keys up in
+// a filter of bits, so that this takes less than a nanosecond a sample. A table that
+// someone added is asked about every sample.
 type probe struct {
 	rule    *mapper.Rule
 	samples []sample
-	added   []mapper.Table // that the rule asks for
+	added   []mapper.Table // tables beyond the built-in ones that the rule asks for
 
 	normal []near           // samples of normal length
-	low    *hamming.Scanner // of their low 64 bits
-	shorts []shortSample    // short texts, by their letters
-	masks  []uint64         // the characters of their outlines
-	keys   map[uint64][]uint16
-	filter []uint64 // a bit for each key, by its hash
+	low    *hamming.Scanner    // scans the low 64 bits of normal
+	shorts []shortSample       // short texts, sorted by number of letters
+	masks  []uint64            // characters of the outline of each of shorts
+	keys   map[uint64][]uint16 // samples by key
+	filter []uint64            // bitmap of the leading bits of keys
 
-	met, once, twice []uint64 // by sample, of one document
+	met, once, twice []uint64 // bitmaps of samples, for one document: candidates; those that share one sampled key, and two
 	outline          sketch.Outline
 }
 
-// near is a sample by its fingerprint.
+// near is the fingerprint of sample number at.
 type near struct {
 	hi, lo uint64
 	at     int
 }
 
-// shortSample is a sample by its letters.
+// shortSample is the outline of the short text of sample number at.
 type shortSample struct {
 	letters int
 	outline sketch.Outline
 	at      int
 }
 
-// A key is what a candidate shares with a sample, and what of: an equal
-// fingerprint, a band, a sampled shingle.
+// A key is the hash of a value that a candidate shares with a sample, and of its
+// kind: fingerprint, band number, or sampled shingle.
 const (
 	ofFingerprint = uint64(0)
 	ofBand        = uint64(1) // and the next sketch.Bands - 1
@@ -94,7 +94,8 @@ func newProbe(rule *mapper.Rule, samples []sample) *probe {
 	return p.clone()
 }
 
-// clone is the same for another goroutine.
+// clone returns a copy for another goroutine, which shares all but the state for
+// one document.
 func (p *probe) clone() *probe {
 	c := *p
 	const words = (checked + 63) / 64
@@ -102,8 +103,8 @@ func (p *probe) clone() *probe {
 	return &c
 }
 
-// eachKey calls yield with the keys of a document; sampled says that two of them make
-// a candidate, else one does.
+// eachKey calls yield with the keys of a document. A candidate shares one key that
+// is not sampled, or two that are.
 func (p *probe) eachKey(v *data.View, yield func(key uint64, sampled bool)) {
 	if !p.rule.Verified {
 		return
@@ -122,8 +123,8 @@ func (p *probe) eachKey(v *data.View, yield func(key uint64, sampled bool)) {
 	}
 }
 
-// each calls yield with the samples that the document may be a candidate pair with;
-// twice says that they share two sampled keys.
+// each calls yield with the samples with which the document may be a candidate
+// pair. twice says whether they share two sampled keys.
 func (p *probe) each(v *data.View, yield func(i int, twice bool)) {
 	clear(p.met)
 	clear(p.once)
@@ -168,8 +169,9 @@ func (p *probe) each(v *data.View, yield func(i int, twice bool)) {
 	}
 }
 
-// eachShort notes the short samples that a short text may be few edits from: of
-// lengths that are apart by a quarter no few edits make the one of the other.
+// eachShort marks the short samples that may be a few edits away from a short text.
+// It skips those whose length differs by more than about a quarter, since that takes
+// more edits than are allowed.
 func (p *probe) eachShort(v *data.View) {
 	p.outline = sketch.AppendOutline(p.outline[:0], v.Letters)
 	letters := utf8.RuneCount(v.Letters)

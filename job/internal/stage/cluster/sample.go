@@ -12,16 +12,17 @@ import (
 	"github.com/neardup/neardup/job/internal/state"
 )
 
-// Bounds of the sample of removals: a document of sampleShare, from leastSample to
-// mostSample.
+// The sample has one removal for every sampleShare documents of the run, but at
+// least leastSample and at most mostSample.
 const (
 	sampleShare = 200
 	leastSample = 16
 	mostSample  = 400
 )
 
-// sample chooses the documents that are read again, spread evenly over those that go
-// for another of the run, and asks for their texts.
+// sample chooses removals whose texts the stage write reads again, spread evenly
+// over the documents that are removed for another one of this run. It does so only
+// if there is a clean dump to write.
 func (d *decider) sample(context.Context) error {
 	r := d.run
 	for _, name := range []string{engine.SampledFolder, engine.RereadFolder, stage.SampledFile} {

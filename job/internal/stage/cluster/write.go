@@ -21,7 +21,8 @@ import (
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// indices are those of the documents of a split: from first to last − 1.
+// indices returns the range of indices, first to last − 1, of the documents of a
+// split.
 func (d *decider) indices(task int) (first, last uint32) {
 	return d.matched.Rank(d.documents.First(task)), d.matched.Rank(d.documents.First(task + 1))
 }
@@ -75,7 +76,8 @@ func (d *decider) write(ctx context.Context) error {
 	return nil
 }
 
-// others are the documents of a split that are removed unseen: by their ids.
+// others returns the decisions on documents of a split that are removed by id alone:
+// duplicate ids and deleted ones. There are none without a clean dump.
 func (d *decider) others(task int) (all []decision.Decision, err error) {
 	if !d.run.Job.Cleans() {
 		return nil, nil
@@ -97,14 +99,15 @@ func (d *decider) others(task int) (all []decision.Decision, err error) {
 	return all, err
 }
 
-// duplicates compares the rows of an id.
+// duplicates compares documents with the same id.
 type duplicates struct {
 	documents *engine.Documents
 	readers   [2]*views.Reader // of the later row and the first; nil before they are needed
 	rows      [2]data.View
 }
 
-// kept is the first row of the id of a later one.
+// kept returns the first document of an id, as the one that stays for the later
+// document e, with the distance of the two.
 func (d *duplicates) kept(e exactdup.Document) (decision.Kept, error) {
 	for i, doc := range [...]uint64{e.Doc, e.Of} {
 		if d.readers[i] == nil {
@@ -129,13 +132,14 @@ func (d *duplicates) close() {
 	}
 }
 
-// undecided is a document without match and cluster, which stays.
+// undecided returns the decision on a document without match or cluster that stays.
 func undecided(doc uint64) decision.Decision {
 	return decision.Decision{Doc: doc, Match: decision.None, Overlap: data.UnknownOverlap(), Cluster: decision.None, Component: decision.None, Versions: decision.None, Group: decision.None, Kept: decision.NoneKept()}
 }
 
-// decision is what was decided of index i: of the equally near matches an
-// earlier night's comes first, and before one that is not the same.
+// decision returns the decision on index i. Its best match is the one in an earlier
+// night if that is as near as the one in this run, or if the latter is not the same
+// but only contains the document or is contained.
 func (d *decider) decision(i uint32) decision.Decision {
 	out := undecided(d.number(i))
 	m, e, ok := d.match(i)
@@ -163,9 +167,9 @@ func (d *decider) decision(i uint32) decision.Decision {
 	return out
 }
 
-// allPairs writes, for each split, the pairs of its documents with later ones,
-// each once: the pairs of firsts of units, each for all documents of both, and
-// those inside the units.
+// allPairs writes, for each split, the pairs of its documents with later ones, each
+// once. A pair of units stands for all pairs of their documents; the documents of a
+// unit are pairs too. It returns an error if there are more than match.max_pairs.
 func (d *decider) allPairs(ctx context.Context) (err error) {
 	members := map[uint32][]uint32{} // of units of two or more
 	for i, first := range d.units {

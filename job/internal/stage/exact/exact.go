@@ -1,6 +1,6 @@
-// Package exact is the stage of exact dedup: it finds the documents that others
-// stand for before anything is matched, so that a million equal pages are one record
-// of each table.
+// Package exact is the stage exact: exact dedup. Before anything is matched, it finds
+// documents that an earlier one stands for, so that a million equal pages are one
+// posting in each table.
 package exact
 
 import (
@@ -19,9 +19,10 @@ import (
 	"github.com/neardup/neardup/job/internal/state/spill"
 )
 
-// Find finds the documents that others stand for: later rows of an id,
-// deleted ones, and all but the first of equal ones. Rows go in; out come those
-// that are left of each id, the rest is counted.
+// Find is the task of the stage. It finds later documents of an id, deleted
+// documents, and all but the first of equal documents, and writes them for each
+// split. The record counts the first two as skipped; equal documents are not, since
+// they still get a match and a cluster.
 func Find(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error) {
 	if err := os.RemoveAll(r.Dir.Path(rundir.State, engine.ExactFolder)); err != nil {
 		return err // of an earlier attempt
@@ -80,7 +81,8 @@ func Find(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error)
 	return nil
 }
 
-// duplicate is the error for an id that may not appear twice.
+// duplicate returns the error for an id that appears twice although the settings
+// forbid it.
 func duplicate(ctx context.Context, r *stage.Run, documents *engine.Documents, d exactdup.Document) error {
 	task := documents.Part(d.Doc)
 	row := int64(d.Doc - documents.First(task))
@@ -93,7 +95,7 @@ func duplicate(ctx context.Context, r *stage.Run, documents *engine.Documents, d
 	})
 }
 
-// Done checks that no row was lost, and counts those that are left out.
+// Done checks that no row was lost, and adds the skipped ones to the summary.
 func Done(_ context.Context, r *stage.Run, records []rundir.TaskRecord) error {
 	rec, s := records[0], r.Sum
 	if rec.RowsIn != s.Documents {

@@ -1,6 +1,15 @@
-// Package ids is the stage of the same name: each split gets the ids that its tables have, of
-// documents of whatever split, without a read for each id. Requests are dealt to the
-// splits of the documents, and the answers back.
+// Package ids is the stage ids: it gives each split the ids that its tables need. A
+// table names documents of any split, and a read for each would be far too slow.
+// So requests are dealt to the splits of the documents, each split reads its ids
+// once, in order, and the answers are dealt back:
+//
+//	split that asks             split of the document
+//	decisions ─ ask ── document, asker, slot ──► sorted by document
+//	                                                │ answer: one pass over the ids
+//	names ◄─ writeNames ─ sorted by slot ◄─ slot, document, id
+//
+// A slot is the place of an id among those that the asking split needs, in the order
+// in which the stage write needs them.
 package ids
 
 import (
@@ -23,16 +32,15 @@ import (
 	"github.com/neardup/neardup/simhash/template"
 )
 
-// Requests and answers of names, as records of package spill. A slot is the
-// place of an id among those that the tables of the split that asks have.
+// Sizes of the heads of records in package spill.
 const (
-	requestBytes = state.NumberBytes + 4 + state.NumberBytes // document, the split that asks, slot
-	answerBytes  = 2 * state.NumberBytes                     // slot, document; the id is the tail
-	siteBytes    = engine.SiteBytes                          // the document a cluster is counted by, hash of the site of one of its documents
+	requestBytes = state.NumberBytes + 4 + state.NumberBytes // request: document, the split that asks, slot
+	answerBytes  = 2 * state.NumberBytes                     // answer: slot, document; the id is the tail
+	siteBytes    = engine.SiteBytes                          // site: the cluster's Group, hash of the site of one of its documents
 )
 
-// Resolve gives each split the ids that its tables have: the requests are dealt
-// to the splits of those documents, and the answers back.
+// Resolve is the task of the stage. In a run that annotates it also writes, for each
+// split, the sites of the documents of each cluster.
 func Resolve(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error) {
 	documents, err := r.Documents()
 	if err != nil {
@@ -79,12 +87,12 @@ func Resolve(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err err
 	})
 }
 
-// sites deals the sites of the documents of clusters, by the split of the document
-// that a cluster is counted by.
+// sites deals the sites of clustered documents to the split of the document that
+// identifies the cluster (decision.Group).
 type sites struct {
 	documents *engine.Documents
-	split     *decision.Split // nil: no run that annotates
-	at        int             // the next decision
+	split     *decision.Split // nil unless the run annotates
+	at        int             // the next decision of split
 	deal      *spill.Dealer
 	record    []byte
 }
@@ -97,8 +105,8 @@ func newSites(r *stage.Run, documents *engine.Documents, task int, all *spill.Bu
 	return s, err
 }
 
-// of takes in the id of a document; documents come in their order, some of them more
-// than once.
+// of deals the site of a document with that id, if the document has a cluster. Call
+// it in order of document; to repeat a document does no harm.
 func (s *sites) of(doc uint64, id []byte) error {
 	var d decision.Decision
 	for ; s.split != nil && s.at < s.split.Len(); s.at++ {
@@ -115,7 +123,7 @@ func (s *sites) of(doc uint64, id []byte) error {
 	return s.deal.Put(s.documents.Part(d.Group), s.record, nil)
 }
 
-// Done reads the ids that the summary tells of the largest clusters.
+// Done adds the largest clusters to the summary, with their ids.
 func Done(ctx context.Context, r *stage.Run, _ []rundir.TaskRecord) error {
 	ids := map[uint64]string{}
 	for _, c := range r.Counts.Largest {
@@ -137,7 +145,8 @@ func Done(ctx context.Context, r *stage.Run, _ []rundir.TaskRecord) error {
 	return err
 }
 
-// writeNames writes the names that a split was answered, in the order of slots.
+// writeNames writes the answers to split task, in the order of slots. It returns an
+// error if one is missing.
 func writeNames(path string, answers *spill.Buckets, task int) error {
 	text, slots := make([]byte, 0, answers.Bytes(task)), uint64(0)
 	err := answers.Sorted(task, func(head, id []byte) error {
@@ -154,7 +163,7 @@ func writeNames(path string, answers *spill.Buckets, task int) error {
 	return decision.WriteNames(path, text)
 }
 
-// asker deals the requests of a split.
+// asker deals the requests of split task and numbers their slots.
 type asker struct {
 	documents *engine.Documents
 	deal      *spill.Dealer
@@ -170,8 +179,8 @@ func (a *asker) want(doc uint64) error {
 	return a.deal.Put(a.documents.Part(doc), a.record, nil)
 }
 
-// ask deals the documents whose ids the tables of a split have, in the order in
-// which they have them.
+// ask deals requests for the ids that the tables of split task need, in the order in
+// which the stage write needs them.
 func ask(r *stage.Run, documents *engine.Documents, task int, deal *spill.Dealer) error {
 	split, err := decision.Read(r.Dir.Path(rundir.StatePart(engine.DecisionFolder, task)))
 	if err != nil {
@@ -200,8 +209,8 @@ func ask(r *stage.Run, documents *engine.Documents, task int, deal *spill.Dealer
 	return err
 }
 
-// answer reads the ids of a split once and deals those that were asked for to
-// the splits that asked.
+// answer reads the ids of split task that others asked for, in one pass, and deals
+// them to those who asked. It calls each once for every id that it reads.
 func answer(ctx context.Context, r *stage.Run, documents *engine.Documents, task int, asked *spill.Buckets, deal *spill.Dealer, each func(doc uint64, id []byte) error) error {
 	requests, err := asked.SortedHeads(task)
 	if err != nil || len(requests) == 0 {

@@ -1,6 +1,6 @@
-// Package intake sums up what the stages fingerprint and read took in: what was
-// skipped and why, which files are damaged, and whether the run may go on without
-// what is lost.
+// Package intake judges what the stages fingerprint and read took in. It sums up what
+// was skipped and why, names damaged files, and decides by input.max_bad whether
+// the run may go on without what is lost.
 package intake
 
 import (
@@ -30,20 +30,20 @@ var ErrNoDocuments = errors.New("no document")
 // allows.
 var ErrTooManyBad = errors.New("too many unusable records")
 
-// Intake is what was read of an input, for a run or for what is learned from a
-// dump.
+// Intake is the result of reading an input, in a run or to learn from a dump.
 type Intake struct {
 	Log     *slog.Logger
 	Input   config.Input
-	Options data.ReaderOptions // of who reads it
+	Options data.ReaderOptions // with which it was read
 	Splits  []data.Split
-	Records []rundir.TaskRecord // of those who read them
-	Sum     *summary.Summary    // that this is added to
-	Look    string              // where the unusable records are to be seen
+	Records []rundir.TaskRecord // by split: the record of the task that read it
+	Sum     *summary.Summary    // to which Check adds
+	Look    string              // folder in which to look at unusable records, for messages
 }
 
-// Check sums up the records, and warns of files. It returns ErrNoDocuments, or
-// ErrTooManyBad if more cannot be used than input.max_bad allows.
+// Check adds the records to the summary, and warns about files. It returns
+// ErrNoDocuments if nothing is a document, and ErrTooManyBad if more is unusable than
+// input.max_bad allows.
 func (in *Intake) Check() error {
 	exceeded, err := in.Input.BadLimit()
 	if err != nil {
@@ -91,7 +91,7 @@ func (in *Intake) Check() error {
 	return nil
 }
 
-// garbled warns if the encoding that was asked for is not that of the input.
+// garbled warns if texts make no sense in the encoding that the settings name.
 func (in *Intake) garbled() {
 	garbled, first := int64(0), ""
 	for _, rec := range in.Records {
@@ -104,15 +104,16 @@ func (in *Intake) garbled() {
 	}
 }
 
-// IsBad reports whether records of a split that were skipped for that reason
-// count towards input.max_bad. Of a table or JSON without texts a column may be
-// misnamed; of pages many have none.
+// IsBad reports whether records of a split that were skipped for that reason count
+// towards input.max_bad. A record without a text counts in a table or JSON, where
+// the settings may name the wrong column. It does not among pages, many of which
+// have no text.
 func (in *Intake) IsBad(split int, reason string) bool {
 	return config.Unusable(reason) || reason == data.ReasonNoText && !source.Extracts(in.Splits[split].Format)
 }
 
-// unread names the files that are damaged, unless so much of the input is lost
-// with them that it is not to go on.
+// unread warns about files that are damaged or cannot be read. It returns
+// ErrTooManyBad if more of the input is lost with them than exceeded allows.
 func (in *Intake) unread(exceeded func(bad, total, count int64) string) error {
 	lost, s := int64(0), in.Sum
 	var first summary.Unread
@@ -145,7 +146,7 @@ func (in *Intake) unread(exceeded func(bad, total, count int64) string) error {
 	return nil
 }
 
-// noDocuments says why an input has no document.
+// noDocuments returns ErrNoDocuments with the reason.
 func (in *Intake) noDocuments() error {
 	if in.Sum.Records == 0 {
 		return fmt.Errorf("%w: the input is empty: name a file that has some", ErrNoDocuments)
@@ -159,7 +160,8 @@ func (in *Intake) noDocuments() error {
 	return source.Textless(err, in.Splits[0], in.Input.ReaderOptions())
 }
 
-// warn warns of files, by what each is named for: one line for each such thing.
+// warn logs one warning for each thing that named returns of any record, with the
+// number of files that it is about.
 func (in *Intake) warn(message, what string, named func(*rundir.TaskRecord) []string) {
 	sources := make(map[string][]string)
 	for i := range in.Records {
@@ -184,7 +186,8 @@ func Fingerprinted(_ context.Context, r *stage.Run, records []rundir.TaskRecord)
 	return Documents(r, records)
 }
 
-// Documents sums up the tasks that read the documents of the input first.
+// Documents sums up the tasks that read the documents of the input for the first
+// time. After ErrTooManyBad a resumed run reads damaged files again.
 func Documents(r *stage.Run, records []rundir.TaskRecord) error {
 	in := &Intake{Log: r.Log, Input: r.Config.Input, Splits: r.Job.Splits, Records: records, Sum: r.Sum, Look: r.Dir.Path(rundir.Quarantine)}
 	// An encoding was mostly told from the bytes, and may be wrong.
@@ -202,8 +205,8 @@ func Documents(r *stage.Run, records []rundir.TaskRecord) error {
 	return err
 }
 
-// forgetUnread has the files that are damaged be read again when the run goes on:
-// they may be mended.
+// forgetUnread removes the records of tasks whose files are damaged, so that a resumed
+// run reads these files again. They may be repaired by then.
 func forgetUnread(r *stage.Run, records []rundir.TaskRecord) (err error) {
 	for _, rec := range records {
 		if rec.Unread != "" || rec.Lost > 0 {

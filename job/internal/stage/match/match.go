@@ -1,6 +1,8 @@
-// Package match is the stages match, texts and verify: the engine joins the
-// documents to candidate pairs and verifies them by their sketches; where those are
-// near the limit, the texts decide.
+// Package match is the stages match, texts and verify.
+//
+// In match the engine joins the documents, and verifies candidate pairs by their
+// sketches. Pairs near the limit stay undecided. In texts, tasks of the engine read
+// the documents of these pairs again. In verify their texts decide.
 package match
 
 import (
@@ -21,8 +23,9 @@ import (
 	"github.com/neardup/neardup/mapper"
 )
 
-// Join has the engine join the documents, and writes the pairs that it found.
-// Documents go in and out.
+// Join is the task of match: the engine joins the documents, and Join writes the
+// pairs, and for each split which texts the stage texts has to read. The record
+// counts documents, in and out.
 func Join(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error) {
 	documents, err := r.Documents()
 	if err != nil {
@@ -36,7 +39,7 @@ func Join(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error)
 	}
 	defer func() { err = errors.Join(err, out.Abort()) }()
 	var mu sync.Mutex
-	open := map[uint64]bool{} // documents of pairs whose texts decide
+	open := map[uint64]bool{} // documents of undecided pairs
 	err = r.Engine.Match(ctx, r.Job, documents, func(found []data.Pair) error {
 		batch := make([]pairs.Pair, len(found))
 		for i, p := range found {
@@ -66,7 +69,7 @@ func Join(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error)
 	return nil
 }
 
-// want notes, for each split, the rows whose texts decide.
+// want writes, for each split, the rows of the documents in open.
 func want(r *stage.Run, documents *engine.Documents, open map[uint64]bool) error {
 	if err := os.RemoveAll(r.Dir.Path(rundir.State, engine.WantedFolder)); err != nil {
 		return err
@@ -85,8 +88,8 @@ func want(r *stage.Run, documents *engine.Documents, open map[uint64]bool) error
 	return nil
 }
 
-// Verify has the texts of the open pairs decide. The refused ones are kept:
-// the run's check of itself asks for them.
+// Verify is the task of verify: the texts decide the undecided pairs. It keeps the
+// pairs that they refuse too, since the run's self-check needs them.
 func Verify(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error) {
 	documents, err := r.Documents()
 	if err != nil {
@@ -125,11 +128,11 @@ func Verify(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err erro
 	return nil
 }
 
-// byComponent are the places of pairs in the order in which their texts are read: what
-// a chain of pairs connects comes together, wherever it stands in the input, so that few
-// texts have to be in memory at once.
+// byComponent returns indices of pairs in the order in which to read their texts.
+// Pairs that a chain connects come together, wherever their documents are in the
+// input, so that few texts have to be in memory at once.
 func byComponent(open []pairs.Pair) []uint32 {
-	first := map[uint64]uint64{} // another document that is connected to one, an earlier one
+	first := map[uint64]uint64{} // union-find: the parent of a document, an earlier one that is connected with it
 	root := func(doc uint64) uint64 {
 		for {
 			parent, ok := first[doc]
@@ -159,7 +162,7 @@ func byComponent(open []pairs.Pair) []uint32 {
 	return order
 }
 
-// consult fills in what the texts say of the pairs of those places.
+// consult sets the evidence of open[places[i]], for all i, to what the texts say.
 func consult(ctx context.Context, r *stage.Run, shingles *engine.Shingles, open []pairs.Pair, places []uint32) error {
 	verify := mapper.NewVerifier(engine.Rule(r.Config.Match))
 	var x, y mapper.Text
@@ -182,7 +185,7 @@ func consult(ctx context.Context, r *stage.Run, shingles *engine.Shingles, open 
 	return nil
 }
 
-// Joined checks that all documents were there.
+// Joined checks that the join had all documents.
 func Joined(_ context.Context, r *stage.Run, records []rundir.TaskRecord) error {
 	if rec := records[0]; rec.RowsIn != r.Sum.Documents {
 		return fmt.Errorf("%s: %w: %d documents numbered, %d came in", stage.Match, rundir.ErrNotConserved, r.Sum.Documents, rec.RowsIn)
@@ -191,7 +194,7 @@ func Joined(_ context.Context, r *stage.Run, records []rundir.TaskRecord) error 
 	return nil
 }
 
-// Consulted checks that all texts that were asked for were read.
+// Consulted checks that all texts that verify needs were read.
 func Consulted(_ context.Context, r *stage.Run, records []rundir.TaskRecord) error {
 	for _, rec := range records {
 		if rec.RowsIn != rec.RowsOut {
