@@ -22,7 +22,7 @@ type probe struct {
 	samples []sample
 	added   []mapper.Table // tables beyond the built-in ones that the rule asks for
 
-	normal []near           // samples of normal length
+	normal []near              // samples of normal length
 	low    *hamming.Scanner    // scans the low 64 bits of normal
 	shorts []shortSample       // short texts, sorted by number of letters
 	masks  []uint64            // characters of the outline of each of shorts
