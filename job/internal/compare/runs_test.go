@@ -12,11 +12,11 @@ import (
 	"slices"
 )
 
-// Kind is what differs.
+// Kind is a kind of difference between two runs.
 type Kind string
 
-// The kinds. Those that end in Tie have a rule behind them and are no defects:
-// ties go to the earlier document of the input.
+// The kinds. Those that end in Tie are no defects, since a rule explains them: ties go
+// to the earlier document of the input.
 const (
 	RowDiffers            Kind = "fingerprint differs" // or what else the table says of the document
 	PairDiffers           Kind = "pair differs"        // only in one, or its distance, estimate, jaccard or verdict
@@ -30,16 +30,16 @@ const (
 	CountDiffers          Kind = "count differs"      // of the summary
 )
 
-// Difference is one of a Kind. What it is of is an id, a pair of ids or a name.
+// Difference is one difference. What says where: an id, a pair of ids, or a name.
 type Difference struct {
 	Kind                Kind
 	What, Before, After string
 }
 
-// Report lists what differs.
+// Report lists differences.
 type Report []Difference
 
-// Counts are the differences of each kind.
+// Counts returns the number of differences of each kind.
 func (r Report) Counts() map[Kind]int {
 	counts := map[Kind]int{}
 	for _, d := range r {
@@ -48,7 +48,7 @@ func (r Report) Counts() map[Kind]int {
 	return counts
 }
 
-// Defects are the differences that no rule explains.
+// Defects returns the differences that no rule explains.
 func (r Report) Defects() Report {
 	ties := []Kind{MatchTie, ClusterTie, RepresentativeTie}
 	return slices.DeleteFunc(slices.Clone(r), func(d Difference) bool { return slices.Contains(ties, d.Kind) })

@@ -24,33 +24,33 @@ import (
 	"github.com/neardup/neardup/simhash/template"
 )
 
-// Folders within the run directory's state, with a file for each split, that
-// the stage of writing reads.
+// Folders in the state of the run directory, with a file for each split, that the
+// stage write reads.
 const (
 	DecisionFolder = "decisions" // see package decision
-	NamesFolder    = "names"     // the ids that the tables have
-	SitesFolder    = "sites"     // of output.annotate: of how many sites clusters are, see WriteSites
-	PairsFolder    = "pairs"     // of all_pairs: pairs by the split of their first document
-	historyFolder  = "history"   // of a run with a library: what it says of the documents
+	NamesFolder    = "names"     // the ids that the tables need
+	SitesFolder    = "sites"     // with output.annotate: the sites of clusters, see WriteSites
+	PairsFolder    = "pairs"     // with all_pairs: pairs, by the split of their first document
+	historyFolder  = "history"   // with a library: what it knows of the documents
 )
 
-// Counts of a write task's record.
+// Names of the counts in the record of a task of the stage write.
 const (
 	CountMatches   = "matches"
 	CountClusters  = "clusters"
 	CountPairs     = "pairs"
 	CountInHistory = "in_history" // documents that the clean dump leaves out since an earlier night has them
 
-	CountText        = "text"         // bytes of all documents' texts
-	CountSaved       = "saved"        // of those that the clean dump leaves out
-	CountSavedWide   = "saved_wide"   // characters of these: Han, Kana and Hangul
-	CountSavedOthers = "saved_others" // and all others
+	CountText        = "text"         // bytes of the texts of all documents
+	CountSaved       = "saved"        // bytes of the texts that the clean dump leaves out
+	CountSavedWide   = "saved_wide"   // characters of these texts that are Han, Kana or Hangul
+	CountSavedOthers = "saved_others" // other characters of these texts
 )
 
-// fromRun is match_from of a document of the same dump.
+// fromRun is the value of match_from if the match is in the same run.
 const fromRun = "run"
 
-// writer writes what is said of one split's documents.
+// writer writes the tables and the clean dump of one split.
 type writer struct {
 	job     *Job
 	task    int
@@ -59,14 +59,15 @@ type writer struct {
 	names   *decision.Names
 	places  *places
 	seen    HistoryByDocument          // nil without a library
-	lineage map[uint64]lineage.Lineage // of a run with a library: components and versions, by their first documents
-	gone    []uint64                   // a bit a row: the clean dump leaves it out
-	removed int64                      // how many those are
-	losses  *losses.Losses             // of the clean dump
+	lineage map[uint64]lineage.Lineage // by first document: ids of components and versions; only with a library
+	gone    []uint64                   // a bit for each row that the clean dump leaves out
+	removed int64                      // number of such rows
+	losses  *losses.Losses             // what sites lose to the clean dump
 }
 
-// writeTables writes the parts of the matches, pairs and clusters tables of a split,
-// its clean dump, and the table of what that leaves out.
+// writeTables is the task of the stage write. It writes a split's parts of the tables
+// of matches, pairs and clusters, its clean dump, and the table of what that leaves
+// out.
 func writeTables(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) (err error) {
 	w := &writer{job: job, task: rec.Task, rec: rec, losses: losses.New()}
 	if w.split, err = decision.Read(job.Dir.Path(rundir.StatePart(DecisionFolder, w.task))); err != nil {
@@ -105,13 +106,14 @@ func writeTables(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers 
 	return w.losses.Write(job.Dir.Path(name))
 }
 
-// output notes a part of a table: it is complete when the record is written.
+// output adds a part of a table to the outputs of the task's record. The part need
+// not be complete yet.
 func (w *writer) output(path string) {
 	w.rec.Outputs = append(w.rec.Outputs, filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path)))
 }
 
-// tables writes the parts of matches and clusters, and of what the clean dump
-// leaves out.
+// tables writes the parts of matches and clusters and, with a clean dump, of removed.
+// It also notes in w.gone which rows the clean dump leaves out.
 func (w *writer) tables(ctx context.Context) (err error) {
 	matches, err := startPart(w, rundir.Matches, &data.Matches)
 	if err != nil {
@@ -200,10 +202,11 @@ func (w *writer) dropped(row int64) bool {
 	return row/64 < int64(len(w.gone)) && w.gone[row/64]>>(row%64)&1 != 0
 }
 
-// ids are those that the tables have for a document.
+// ids are the ids that the tables have for a document.
 type ids struct{ doc, match, cluster, component, versions, kept []byte }
 
-// idsOf takes the ids for the next decision.
+// idsOf returns the ids for the next decision. With a library, those of component,
+// versions and cluster are the ids that last through all nights.
 func (w *writer) idsOf(d *decision.Decision) (x ids, err error) {
 	err = d.Names(func(doc uint64) error {
 		id, err := w.names.Next(doc)
@@ -239,7 +242,7 @@ func (w *writer) idsOf(d *decision.Decision) (x ids, err error) {
 	return x, err
 }
 
-// match is the row of a document's best match.
+// match returns the row of a document's best match.
 func (w *writer) match(d *decision.Decision, x *ids) data.MatchRow {
 	if d.InHistory {
 		e := w.seen[d.Doc].Match
@@ -256,7 +259,8 @@ func (w *writer) match(d *decision.Decision, x *ids) data.MatchRow {
 	return row
 }
 
-// firstSeen is the night in which the library first had a document's id.
+// firstSeen returns the night in which the library first had a document's id; this
+// night if it had not.
 func (w *writer) firstSeen(doc uint64) string {
 	if e := w.seen[doc]; e != nil && e.FirstSeen != "" {
 		return e.FirstSeen
@@ -266,7 +270,7 @@ func (w *writer) firstSeen(doc uint64) string {
 
 func (w *writer) night() string { return w.job.Config.Library.Night }
 
-// row is the row of a pair.
+// row returns the row of a pair, without row numbers.
 func (w *writer) row(id, match []byte, distance uint8, e data.Evidence, o data.Overlap) data.MatchRow {
 	row := data.MatchRow{
 		DocID: id, Site: template.Site(id), MatchID: match, MatchFrom: fromRun, Distance: int32(distance), Similarity: w.similarity(int(distance)),
@@ -278,7 +282,7 @@ func (w *writer) row(id, match []byte, distance uint8, e data.Evidence, o data.O
 	return row
 }
 
-// told is what a match in an earlier night rests on.
+// told returns what the tables say of the verdict on a match in an earlier night.
 func (w *writer) told(e *history.Match) (estimate float64, verdict string) {
 	switch {
 	case e.Reason == Unchanged:
@@ -289,15 +293,15 @@ func (w *writer) told(e *history.Match) (estimate float64, verdict string) {
 	return math.NaN(), data.ByDistance.String()
 }
 
-// Unchanged is the reason of a document that no verdict is asked for: an earlier
-// night has one of its id, of the same fingerprint and length. sameID is that of a
-// later row of an id.
+// Verdicts of documents on which no rule gives one. Unchanged: an earlier night has
+// a document with the same id, fingerprint and length. sameID: a later document of
+// an id.
 const (
 	Unchanged = "unchanged"
 	sameID    = "same id"
 )
 
-// removal is the row of a document that the clean dump leaves out.
+// removal returns the row of a document that the clean dump leaves out.
 func (w *writer) removal(d *decision.Decision, x *ids) data.RemovedRow {
 	row := data.RemovedRow{
 		DocID: x.doc, Reason: d.Removal.String(), ClusterID: x.cluster, Distance: data.NoDistance, Similarity: math.NaN(),
@@ -365,12 +369,13 @@ func (w *writer) pairs(ctx context.Context) (err error) {
 	return out.Commit()
 }
 
-// KindPairs names the files of PairsFolder: the records of pairs, in ascending
-// order of both documents.
+// KindPairs is the kind of the files of PairsFolder. The body is records of pairs, in
+// ascending order of their documents.
 const KindPairs = "neardup all pairs 2"
 
 // clean reads the split again and writes the documents that stay, on workers
-// goroutines. What is read must agree with the record of its fingerprinting.
+// goroutines. It returns an error if the number of documents, or the digest of the
+// input, differs from the record of the fingerprint task.
 func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	job, rec := w.job, w.rec
 	split := job.Splits[w.task]
@@ -387,7 +392,7 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	}
 	options := job.readerOptions()
 	options.KeepRaw, options.Workers = true, workers
-	options.Unverified = was.Lost == 0 // the digest says below whether it is what it was
+	options.Unverified = was.Lost == 0 // the digest below tells whether the file has changed
 	in, err := openAgain(job.Dir.Path(), job.Manifest, w.task, options)
 	if err != nil {
 		return err
@@ -496,10 +501,11 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	return nil
 }
 
-// firstWide is the first of the characters of those scripts.
+// firstWide is the smallest character of Han, Kana and Hangul.
 const firstWide = '\u1100'
 
-// characters counts those of a text that are Han, Kana or Hangul, and the others.
+// characters returns the number of characters of a text that are Han, Kana or Hangul,
+// and the number of all others.
 func characters(text []byte) (wide, others int64) {
 	for i := 0; i < len(text); {
 		if text[i] < utf8.RuneSelf {
@@ -522,8 +528,9 @@ func characters(text []byte) (wide, others int64) {
 	return wide, others
 }
 
-// unchanged is an error unless no record of a split can be read, as when it was
-// fingerprinted. It has no part of the clean dump.
+// unchanged checks a split of which no record could be read when it was
+// fingerprinted. It returns an error unless that is still so. Such a split has no
+// part of the clean dump.
 func (w *writer) unchanged(in data.SourceReader, was rundir.TaskRecord, split data.Split) error {
 	err := nextDocument(in, new(data.Document))
 	if err == nil || errors.Is(err, io.EOF) && in.Digest() != was.Digest {

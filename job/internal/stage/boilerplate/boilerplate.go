@@ -1,6 +1,7 @@
-// Package boilerplate is the stages learn and templates: from a sample of the
-// documents, the library's templates and its samples come the blocks of text that
-// the pages of each site share. They are left out of what is compared.
+// Package boilerplate is the stages learn and templates. They find the blocks of text
+// that the pages of each site share, from a sample of this run's documents, the
+// templates that the library knows, and the samples of earlier nights. These blocks
+// are left out of what is compared.
 package boilerplate
 
 import (
@@ -18,15 +19,15 @@ import (
 	"github.com/neardup/neardup/simhash/template"
 )
 
-// KeepSamples keeps the records of what was sampled for the next stage.
+// KeepSamples keeps the records of learn for the stage templates.
 func KeepSamples(_ context.Context, r *stage.Run, records []rundir.TaskRecord) error {
 	r.Samples = records
 	return nil
 }
 
-// Build makes the run's templates of what its splits were sampled for and of
-// what its library knows: of a site of few pages, those that earlier nights
-// sampled, too. Sampled documents go in and out.
+// Build is the task of templates. It makes the run's templates from the samples of its
+// splits and from the library's templates. For sites with few pages it adds the
+// samples of earlier nights. The record counts sampled documents, in and out.
 func Build(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error) {
 	for _, sample := range r.Samples {
 		rec.RowsIn += sample.RowsOut
@@ -61,8 +62,8 @@ func Build(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error
 	return nil
 }
 
-// known is what the run's library knows: what was left out of the texts of
-// earlier nights is left out of this run's. It is nil without one.
+// known returns the templates of the run's library, so that this run leaves out what
+// earlier nights left out. It is nil without a library.
 func known(r *stage.Run) (*template.Model, error) {
 	if r.Library == nil {
 		return nil, nil
@@ -130,7 +131,7 @@ func Learned(_ context.Context, r *stage.Run, records []rundir.TaskRecord) (err 
 // shownSites is how many sites the summary names.
 const shownSites = 5
 
-// LeftOut sums up what was left out of the fingerprinted texts.
+// LeftOut adds to the summary what was left out of the fingerprinted texts.
 func LeftOut(r *stage.Run, records []rundir.TaskRecord) {
 	if r.Job.Templates == nil {
 		return

@@ -19,7 +19,7 @@ import (
 	"github.com/neardup/neardup/job/internal/stage"
 )
 
-// night is the night at hand, in memory.
+// night is the documents of this run, in memory.
 type night struct {
 	*engine.RunDocuments
 	docs  []uint64   // by row: the document's number
@@ -46,8 +46,9 @@ func readNight(ctx context.Context, r *stage.Run) (_ *night, err error) {
 // splitRows is about how many documents of the library one task streams.
 const splitRows = 1 << 20
 
-// Compare joins the documents of earlier nights with this run's and writes what
-// the library says of each of these.
+// Compare is the task of the stage history. The engine joins the library's documents
+// with this run's. Compare writes what the library knows of each of these, and the
+// tables drift and growth.
 func Compare(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error) {
 	night, m := r.Config.Library.Night, r.Library.Manifest()
 	n, err := readNight(ctx, r)
@@ -97,7 +98,8 @@ func Compare(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err err
 	return nil
 }
 
-// currentClusters gives what the clusters of all matches are today.
+// currentClusters maps the clusters of all matches to the clusters that they have
+// become by today.
 func currentClusters(ctx context.Context, r *stage.Run, earliest *history.Matches) (map[string]string, error) {
 	var ids []string
 	seen := map[string]bool{}
@@ -210,8 +212,8 @@ func writeTable[R any](r *stage.Run, folder string, table *data.Table[R], rows [
 	return parquet.WriteTable(path, table, r.Job.TableOptions(), rows)
 }
 
-// growing are the fingerprints that most of this run's documents share and more
-// than on the night before.
+// growing is the number of rows of the table growth: the fingerprints whose number of
+// documents grew most since the night before.
 const growing = 100
 
 func writeGrowth(ctx context.Context, r *stage.Run, n *night, earliest *history.Matches) error {

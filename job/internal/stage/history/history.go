@@ -1,6 +1,6 @@
-// Package history is what a run has to do with its library: it compares the night's
-// documents with those of earlier nights (the stage history), and makes the night
-// one of them (the stage publish). Status and Repair are of the library alone.
+// Package history connects a run with its library. The stage history compares the
+// run's documents with those of earlier nights. The stage publish adds them to the
+// library as a night. Status and Repair work on a library without a run.
 package history
 
 import (
@@ -25,7 +25,8 @@ import (
 	"github.com/neardup/neardup/job/internal/version"
 )
 
-// Check tells, before any work, what Open would refuse.
+// Check returns, before any work is done, the errors for which Open would refuse the
+// library.
 func Check(c config.Config) error {
 	if err := library.Check(c.Library.Path, c.Library.Night); err != nil {
 		return err
@@ -56,9 +57,10 @@ type libraryState struct {
 
 const libraryFile = "library.json"
 
-// Open locks the run's library, and compares its settings. Where the
-// library has changed since an earlier process of this run began to read it,
-// forget has what the run made of it be made again.
+// Open locks the run's library, which it sets in r, and checks that its settings are
+// those of the run. If the library has changed since an earlier process of this run
+// began to read it, Open calls forget, which must discard all results that depend on
+// the library.
 func Open(ctx context.Context, r *stage.Run, forget func() error) error {
 	c := r.Config.Library
 	settings, err := engine.LibrarySettings(r.Config)
@@ -111,8 +113,8 @@ func Open(ctx context.Context, r *stage.Run, forget func() error) error {
 	return rundir.WriteJSON(r.Dir.Path(rundir.State, libraryFile), libraryState{Change: r.Change, Manifest: m.Checksum})
 }
 
-// extractor is the version of what finds the run's texts; 0 where the input has
-// them.
+// extractor returns the version of the extractor that finds the texts of pages; 0 if
+// no split of the input needs it.
 func extractor(r *stage.Run) int {
 	if slices.ContainsFunc(r.Job.Splits, func(s data.Split) bool { return source.Extracts(s.Format) }) {
 		return warc.Extractor
@@ -120,8 +122,8 @@ func extractor(r *stage.Run) int {
 	return 0
 }
 
-// Gone reports whether the library lacks the night that a finished run
-// added: it was deleted or expired since, or the library is another.
+// Gone reports whether the library lacks the night that a finished run added: because
+// it was deleted or has expired, or because this is another library.
 func Gone(c config.Config) bool {
 	if c.Library.Path == "" {
 		return false
@@ -134,7 +136,8 @@ func Gone(c config.Config) bool {
 	return !ok
 }
 
-// Done counts what earlier nights know of this run's documents.
+// Done checks that no row was lost, and adds to the summary what earlier nights know
+// of this run's documents. It removes the engine's parts.
 func Done(ctx context.Context, r *stage.Run, records []rundir.TaskRecord) error {
 	rec, s := records[0], r.Sum
 	if want := s.Documents - s.Skipped[data.ReasonDuplicateID] - s.Skipped[data.ReasonDeleted]; rec.RowsIn != want {

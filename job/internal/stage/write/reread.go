@@ -19,8 +19,8 @@ import (
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// ErrUnlike is returned when a sample of what the clean dump leaves out is not like
-// what stays for it.
+// ErrUnlike is returned if too many documents of a sample of removals are unlike the
+// documents that stay for them.
 var ErrUnlike = errors.New("documents were left out that are no copies")
 
 // A run fails when more than mostUnlike of the sample, and more than one of
@@ -31,9 +31,9 @@ const (
 	mostNamed   = 5
 )
 
-// reread compares the sample, text against text, and fails if too many are no
-// copies. Where the distance alone decides, as in the preset classic, it only
-// counts: that errs often, and no bound is promised.
+// reread compares the texts of the sampled removals, and returns ErrUnlike if too many
+// are no copies. If the distance alone decides, as in the preset classic, it only
+// counts them: the distance errs often, and no bound is promised.
 func reread(ctx context.Context, r *stage.Run) error {
 	if !r.Job.Cleans() {
 		return nil
@@ -90,7 +90,7 @@ func reread(ctx context.Context, r *stage.Run) error {
 	return nil
 }
 
-// textLook says of two texts whether the first may go for the second.
+// textLook decides whether a text may be removed for another one.
 type textLook struct {
 	match  *config.Match
 	verify *mapper.Verifier

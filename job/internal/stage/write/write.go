@@ -1,6 +1,7 @@
-// Package write ends the stage write, whose tasks package engine has: it checks that
-// the tables have what was decided and the clean dump all documents, says which sites
-// lose much, and reads a sample of what goes again, text against text.
+// Package write finishes the stage write, whose tasks are in package engine. It checks
+// that the tables have all decisions and that the clean dump accounts for all
+// documents, reports which sites lose much, and compares the texts of a sample of
+// removals.
 package write
 
 import (
@@ -14,8 +15,8 @@ import (
 	"github.com/neardup/neardup/job/internal/summary"
 )
 
-// Done checks that the tables have what was decided, the clean dump all
-// documents; what sites lose; and a sample of what goes, text against text.
+// Done does all that the package comment says, with the records of the tasks. It
+// returns ErrUnlike if the sample has too many removals that are no copies.
 func Done(ctx context.Context, r *stage.Run, records []rundir.TaskRecord) error {
 	s := r.Sum
 	rows := map[string]int64{}

@@ -1,5 +1,6 @@
-// Package idtable holds ids in memory by their rows, and finds the row of an id. It
-// knows no file.
+// Package idtable holds ids in memory, numbered by row, and finds the row of an id. It
+// is a hash table with linear probing, whose entries hold half of the id's hash
+// beside the row, so that few ids are compared in vain.
 package idtable
 
 import (
@@ -8,15 +9,15 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Table has ids in the order in which they were added, their rows, and
-// finds them. Reading is safe for concurrent use.
+// Table holds ids. The row of an id is its place in the order in which they were
+// added, from 0. Reading is safe for concurrent use.
 type Table struct {
 	text  []byte
 	ends  []int    // of the ids in text
 	table []uint64 // upper half of an id's hash, row + 1; 0: free
 }
 
-// Add appends an id that is not there yet.
+// Add appends an id, which must not be in the table yet, and copies it.
 func (x *Table) Add(id []byte) {
 	x.text = append(x.text, id...)
 	x.ends = append(x.ends, len(x.text))
@@ -52,10 +53,10 @@ func (x *Table) RemoveLast() {
 	x.text, x.ends = x.text[:len(x.text)-len(id)], x.ends[:row]
 }
 
-// Len is the number of ids.
+// Len returns the number of ids.
 func (x *Table) Len() int { return len(x.ends) }
 
-// At is the id of a row; it is not to be changed.
+// At returns the id of a row. The caller must not change it.
 func (x *Table) At(row int) []byte {
 	start := 0
 	if row > 0 {
@@ -64,7 +65,7 @@ func (x *Table) At(row int) []byte {
 	return x.text[start:x.ends[row]]
 }
 
-// Find returns the row of an id, −1 for one that is not there.
+// Find returns the row of an id, or −1 if the table does not have it.
 func (x *Table) Find(id []byte) int {
 	if len(x.table) == 0 {
 		return -1

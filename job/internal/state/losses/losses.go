@@ -1,6 +1,6 @@
-// Package losses counts what sites lose to the clean dump, and over how many of them
-// clusters reach: each split its own, in a file, and all splits together. It decides
-// nothing, and says nothing to anybody.
+// Package losses counts how many documents each site loses to the clean dump, and over
+// how many sites clusters reach. Each split writes its own counts to a file; then
+// they are summed. The package neither judges nor reports them.
 package losses
 
 import (
@@ -14,39 +14,38 @@ import (
 	"github.com/neardup/neardup/job/internal/state"
 )
 
-// Folder is within the run directory's state, with a file for each split of a run
-// with a clean dump.
+// Folder is the folder in the state of the run directory. It has a file for each
+// split of a run with a clean dump.
 const Folder = "losses"
 
 const kind = "neardup losses 1"
 
-// Losses are what sites lose to the clean dump, and over how many of them clusters
-// reach.
+// Losses holds the counts of one split, or the sum of several.
 type Losses struct {
-	Sites    map[string]Site  // by name, without ids that are no URLs
-	Clusters map[string]Reach // of leastReach documents or more, by id
+	Sites    map[string]Site  // by name; ids that are no URLs have no site
+	Clusters map[string]Reach // by id; only clusters of at least leastReach documents
 }
 
-// Site is what becomes of the documents of a site.
+// Site counts the documents of a site.
 type Site struct {
 	Documents int64
-	Lost      int64 // that go for a document of another id: what comes again, or stands twice, is not lost
+	Lost      int64 // documents removed for one with another id; a page that merely comes again under its own id is not lost
 }
 
-// Reach is how far a cluster reaches.
+// Reach counts the documents and sites of a cluster.
 type Reach struct {
 	Documents int64
-	Sites     []uint64 // hashes of their names, ascending, at most mostReach
+	Sites     []uint64 // hashes of the names of its sites, ascending, at most mostReach
 }
 
-// leastReach is the fewest documents, and so sites, of a cluster that is looked at,
-// mostReach how many sites of one are told apart.
+// Clusters of fewer than leastReach documents, and so sites, are not counted. Of one
+// cluster at most mostReach sites are told apart.
 const (
 	leastReach = 10
 	mostReach  = 1000
 )
 
-// New returns none.
+// New returns zero counts.
 func New() *Losses {
 	return &Losses{Sites: map[string]Site{}, Clusters: map[string]Reach{}}
 }
@@ -54,7 +53,7 @@ func New() *Losses {
 // Document counts a document of a site, which is empty for an id that is no URL.
 func (l *Losses) Document(site []byte) { l.add(site, Site{Documents: 1}) }
 
-// Removed counts a document that goes for another.
+// Removed counts a removed document, if it was removed for one with another id.
 func (l *Losses) Removed(r *data.RemovedRow) {
 	if string(r.KeptID) != string(r.DocID) && len(r.KeptID) > 0 {
 		l.add(r.Site, Site{Lost: 1})

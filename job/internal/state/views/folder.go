@@ -12,7 +12,7 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Folder reads the files of a run. It is safe for concurrent use.
+// Folder reads the views of a run. It is safe for concurrent use.
 type Folder struct {
 	form   Form
 	parts  []part
@@ -27,15 +27,15 @@ type part struct {
 	blocks [columns][]block // by group
 }
 
-// block is where a block stands, and what it must be.
+// block is the place, size and checksum of a block.
 type block struct {
 	offset int64
 	sum    uint64
 	size   uint32
 }
 
-// Open opens the files at paths: documents are numbered through them in that
-// order. It reads the footers alone. They must be of one form.
+// Open opens the files at paths, and numbers documents through them in that order. It
+// reads only the footers. All files must have the same form.
 func Open(paths []string) (*Folder, error) {
 	f := &Folder{parts: make([]part, len(paths)), firsts: make([]uint64, len(paths)+1)}
 	for i, path := range paths {
@@ -98,9 +98,9 @@ func (p *part) open() (err error) {
 	return nil
 }
 
-// parse takes the footer, which starts at offset end of the file, and reports
-// whether its blocks are what the form and the rows ask for, and fill the file.
-// What it allocates is bounded by the footer.
+// parse decodes the footer, which starts at offset end of the file. It reports whether
+// the blocks fit the form and the number of rows, and fill the file up to the footer.
+// It allocates no more than in proportion to the footer, however damaged that is.
 func (p *part) parse(footer []byte, end int64) bool {
 	p.rows, p.form = binary.LittleEndian.Uint64(footer), formOf(footer[8])
 	if p.form.bits() != footer[8] {
@@ -133,7 +133,7 @@ func (p *part) parse(footer []byte, end int64) bool {
 	return len(entries) == 0 && offset == end
 }
 
-// groupLen is how many rows a group has.
+// groupLen returns the number of rows of a group.
 func (p *part) groupLen(group int) int {
 	return int(min(groupRows, p.rows-uint64(group)*groupRows))
 }
@@ -153,20 +153,19 @@ func (p *part) read(file *os.File, b []byte, offset int64) error {
 	return nil
 }
 
-// Len is the number of documents.
+// Len returns the number of documents.
 func (f *Folder) Len() uint64 { return f.firsts[len(f.parts)] }
 
-// Parts is the number of files.
+// Parts returns the number of files.
 func (f *Folder) Parts() int { return len(f.parts) }
 
-// First is the number of the first document of a part, 0 to Parts(), which has
-// Len().
+// First returns the number of the first document of a part. First(Parts()) is Len().
 func (f *Folder) First(part int) uint64 { return f.firsts[part] }
 
-// Part is the part of a document; of a number beyond the last it is Parts.
+// Part returns the part of a document, or Parts() for a number beyond the last.
 func (f *Folder) Part(doc uint64) int {
 	return sort.Search(len(f.firsts), func(i int) bool { return f.firsts[i] > doc }) - 1
 }
 
-// Form is what is kept of each document.
+// Form returns the form of the files.
 func (f *Folder) Form() Form { return f.form }

@@ -12,10 +12,10 @@ import (
 	"github.com/neardup/neardup/data"
 )
 
-// Scan calls yield with the documents from first to last − 1, in order, with
-// the columns c set. The row is used again for the next; its letters and its
-// sample are valid until yield returns. An error of yield ends the scan and is
-// returned as it is. Files are read in order, some blocks of a column at a time.
+// Scan calls yield with the documents numbered first to last − 1, in order. The row
+// has the columns c set, and is reused: yield must not retain its letters or sample.
+// An error of yield ends the scan, and Scan returns it unchanged. Scan reads the
+// files in order, several blocks of a column at a time.
 func (f *Folder) Scan(first, last uint64, c Columns, yield func(doc uint64, r *Row) error) error {
 	if first > last || last > f.Len() {
 		return fmt.Errorf("views: there are no documents %d to %d of %d", first, last, f.Len())
@@ -189,12 +189,11 @@ func (s *scanner) rows(part int, first, end uint64, r *Row, yield func(doc uint6
 	return n, nil
 }
 
-// Reader reads the views of single documents. It holds a block of each column,
-// so documents that come in order are read quickly. One goroutine uses it at a
-// time.
+// Reader reads the views of single documents. It holds one block of each column, so
+// reading documents in order is fast. It is not safe for concurrent use.
 type Reader struct{ *scanner }
 
-// Reader returns a Reader; Close follows.
+// Reader returns a Reader, which the caller must close.
 func (f *Folder) Reader() *Reader { return &Reader{f.scanner(Fingerprint | Verdict)} }
 
 // Close closes the file that was read last.

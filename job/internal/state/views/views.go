@@ -1,16 +1,21 @@
-// Package views stores what the stages look at of the documents of a split:
-// fingerprint and lane, sketch and length, the letters of a short text, a
-// sample of the shingles of any but one of few letters, a hash of the id and
-// what the keep rule compares. A run has one file for each split; a document's
-// number is its place: the first row of its split plus its row. The package
-// never holds a whole file in memory, and never returns what does not match its
-// checksum.
+// Package views stores, for each split of a run, the views of its documents: all that
+// the stages between fingerprint and write look at. These are fingerprint and length
+// class, sketch and length, the letters of a short text, a sample of the shingles
+// of other texts, a hash of the id, and the value that the keep rule compares.
 //
-// A file is the magic "ndviews5", stripes, and a footer; numbers are
-// little-endian. A stripe holds 16 groups of 2,048 rows, the last one fewer. Its
-// columns stand one after the other, each as a block for each group, so that a
-// scan of one column of files that the page cache does not hold has few gaps to
-// step over, and one row costs a block of each:
+// A document's number is its place: the first row of its split plus its row. The
+// package never holds a whole file in memory, and never returns data that does not
+// match its checksum.
+//
+// A file is the magic "ndviews5", stripes, and a footer. Numbers are little-endian.
+// A stripe has 16 groups of 2,048 rows; the last stripe and the last group may have
+// fewer. Within a stripe, the blocks of a column are neighbours, one for each group:
+//
+//	magic │ stripe 0                                  │ stripe 1 │ … │ footer
+//	      │ fingerprint 0 … 15 │ id 0 … 15 │ keep … … │
+//
+// So a scan of one column reads long pieces with few gaps between them, and to read
+// one row costs one block of each column.
 //
 //	column        bytes a row
 //	fingerprint   lower half 8, of 128 bits the upper 8, lane 1: bit 0 normal,
@@ -37,21 +42,21 @@ import (
 	"github.com/neardup/neardup/data"
 )
 
-// Row is what the stages keep of one document.
+// Row is what a file keeps of one document.
 type Row struct {
 	View data.View // in a Form that is not Verified only Hi, Lo and Normal are kept
 	ID   uint64    // hash of the document's id
 	Keep float64   // what the keep rule compares; NaN: none
 
-	lengthClass byte // as in the file, after a scan of Fingerprint
+	lengthClass byte // bits as in the file; set by a scan of Fingerprint
 }
 
-// Matched reports whether the document takes part in matching: it is of the
-// normal lane, or has a sketch and the form is Verified. It is valid after a
-// scan with the column Fingerprint.
+// Matched reports whether the document takes part in matching: its text has normal
+// length, or it has a sketch and the form is Verified. Call it only after a scan with
+// the column Fingerprint.
 func (r *Row) Matched() bool { return r.lengthClass&(normal|sketched) != 0 }
 
-// Form says what is kept of each document.
+// Form says what the files of a run keep of each document.
 type Form struct {
 	Wide     bool // fingerprints have 128 bits
 	Verified bool // sketch, length and letters are kept
@@ -75,7 +80,7 @@ const (
 	All     = Fingerprint | ID | Keep | Verdict
 )
 
-// Reading are the columns that hold those parts of views.
+// Reading returns the columns that hold the parts c of a view.
 func Reading(c data.ViewColumns) Columns {
 	return Columns(c) * Sketch
 }
@@ -95,8 +100,8 @@ const (
 	columns // how many there are
 )
 
-// What stands in a column from letters on has a length of its own in each row,
-// in units of so many bytes.
+// units is, for columns whose rows have different lengths, the unit of these in
+// bytes.
 var units = [columns]int{letters: 4, samples: 4}
 
 // names are the columns as errors name them.
@@ -121,8 +126,8 @@ const (
 	trailerBytes = 16 + len(magic)
 )
 
-// width is the number of bytes of a row in a column, of letters and samples
-// without these themselves; 0: files of the form do not have the column.
+// width returns the number of bytes of a row in a column; for letters and samples
+// that of the length alone. It is 0 if files of the form do not have the column.
 func (f Form) width(c column) int {
 	switch {
 	case c == fingerprints && f.Wide:
@@ -170,7 +175,7 @@ func setSketch(v *data.View, b []byte) {
 	v.Length = binary.LittleEndian.Uint32(b[data.SketchSize:])
 }
 
-// trimPad returns letters without what fills their last unit.
+// trimPad returns letters without the NUL bytes that fill their last unit.
 func trimPad(padded []byte) []byte {
 	text := bytes.TrimRight(padded, "\x00")
 	return text[:len(text):len(text)]

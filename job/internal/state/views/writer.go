@@ -30,8 +30,8 @@ type blocks struct {
 	index []byte // as in the footer
 }
 
-// Create starts a file at path, whose folder it makes. Nothing stands there
-// before Commit.
+// Create starts a file at path, and makes its folder. The file appears at path with
+// Commit.
 func Create(path string, f Form) (*Writer, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, fmt.Errorf("views: %w", err)
