@@ -23,9 +23,9 @@ const (
 	CountDropped = "dropped" // documents that the clean dump leaves out
 )
 
-// searchReference reads a split and searches its documents, on workers goroutines,
-// for the texts of the reference. It writes the table of hits and, in the same pass,
-// the clean dump.
+// searchReference is the task of the stage against. It reads a split, and searches its
+// documents for the texts of the reference on workers goroutines. In the same pass it
+// writes the table of hits and the clean dump.
 func searchReference(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) (err error) {
 	ref, err := job.Reference()
 	if err != nil {
@@ -75,7 +75,8 @@ func (r *Reference) searcher(a config.Against) *referenceSearcher {
 	return &referenceSearcher{ref: r, searcher: passage.NewSearcher(r.index, passage.Rules{Share: a.Share, Run: a.Run, Least: a.Least})}
 }
 
-// search appends the document's hits to rows, which refer to its id.
+// search appends the document's hits to rows. The new rows share the memory of the
+// document's id.
 func (s *referenceSearcher) search(rows []data.AgainstRow, doc *data.Document) []data.AgainstRow {
 	s.form = s.letters.Read(s.form[:0], doc.Text)
 	for _, h := range s.searcher.Search(s.form) {
@@ -104,7 +105,7 @@ type againstWriter struct {
 	names      []string // within the run directory, of hits and clean
 }
 
-// create creates the files; abort follows.
+// create creates the files. The caller must call abort in the end.
 func (w *againstWriter) create(options data.ReaderOptions, workers int) error {
 	job, task := w.job, w.rec.Task
 	path, err := job.Dir.Part(rundir.Against, task, ".parquet")
@@ -155,7 +156,7 @@ func (w *againstWriter) write(b *batch) error {
 	return nil
 }
 
-// commit completes the files and notes them in the record.
+// commit commits the files and notes them in the record.
 func (w *againstWriter) commit() error {
 	w.rec.Counts[CountHits] = w.hits.Rows()
 	err := errors.Join(w.hits.Commit(), w.quarantine.Commit())

@@ -75,8 +75,8 @@ func Dictionary(f config.Features) (*jieba.Dictionary, error) {
 	return dictionary.WithUserWords(words)
 }
 
-// Templates reads the templates of sites that the configuration names; nil
-// without.
+// Templates reads the file of templates that the configuration names. It returns nil
+// if that names none.
 func Templates(f config.Features) (*template.Model, error) {
 	if f.Templates == "" {
 		return nil, nil
@@ -91,7 +91,7 @@ func Templates(f config.Features) (*template.Model, error) {
 	})
 }
 
-// readFile parses the file at path.
+// readFile opens the file at path and parses it.
 func readFile[T any](path string, parse func(io.Reader) (T, error)) (v T, err error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -22,8 +22,8 @@ const (
 	countBytes = state.NumberBytes + 4
 )
 
-// WriteSites writes of how many sites the clusters are that are counted by documents
-// of a split. records are of SiteBytes, back to back, in ascending order.
+// WriteSites writes, for each cluster that a document of the split identifies, the
+// number of its sites. records are consecutive, of SiteBytes each, and ascending.
 func WriteSites(dir *rundir.Dir, task int, records []byte) error {
 	var out, last []byte
 	count := uint32(0)
@@ -49,9 +49,9 @@ func WriteSites(dir *rundir.Dir, task int, records []byte) error {
 	return state.Write(dir.Path(rundir.StatePart(SitesFolder, task)), kindSites, out)
 }
 
-// annotator says of the documents of a split that stay how often and since when they
-// were seen: in the table, and in its row for who writes the dump. A nil one says
-// nothing.
+// annotator states, for the documents of a split that stay, how often and since when
+// they were seen. It writes the table seen, and leaves each row in its field row for
+// the clean dump. A nil annotator does nothing.
 type annotator struct {
 	w     *writer
 	out   *parquet.TableWriter[data.SeenRow]
@@ -62,7 +62,8 @@ type annotator struct {
 	sites []byte // what is left of the file
 }
 
-// annotates starts the split's part of the table; nil when none is asked for.
+// annotates starts the split's part of the table seen. It returns nil if the settings
+// do not ask for annotations.
 func (w *writer) annotates() (*annotator, error) {
 	if w.job.Config.Output.Annotate == "" {
 		return nil, nil //nolint:nilnil // a nil annotator says nothing
@@ -119,8 +120,8 @@ func (a *annotator) document(doc *data.Document, row int64) error {
 	return a.out.Write(&a.row)
 }
 
-// sitesOf is of how many sites the cluster is that is counted by a document; these
-// are asked for in ascending order.
+// sitesOf returns the number of sites of the cluster that doc identifies. Call it in
+// ascending order of doc.
 func (a *annotator) sitesOf(doc uint64) int32 {
 	for len(a.sites) >= countBytes && state.Number(a.sites) < doc {
 		a.sites = a.sites[countBytes:]

@@ -27,7 +27,7 @@ const (
 	kindForms  = "neardup forms 1"
 )
 
-// frameCounter counts the forms of a split's short texts; nil counts none.
+// frameCounter counts the forms of a split's short texts. A nil one counts none.
 type frameCounter struct {
 	counter *sketch.FormCounter
 	dir     *rundir.Dir
@@ -63,10 +63,11 @@ func (c *frameCounter) Commit() error {
 // Abort leaves nothing behind: nothing is written before Commit.
 func (*frameCounter) Abort() error { return nil }
 
-// WriteForms makes the run's forms of what its splits counted and, with a library, of the
-// short texts of its earlier nights that look like this run's: else a night's only title
-// of a form would go for an earlier night's. The name, within the run directory, is empty
-// for a run that does not compare short texts. The library may be nil.
+// WriteForms makes the run's forms from what its splits counted. With a library it adds
+// the short texts of earlier nights that look like this run's. Otherwise a night's only
+// title of a form would be removed for one of an earlier night. l may be nil. It
+// returns the name of the file within the run directory and the number of forms; the
+// name is empty for a run that does not compare short texts.
 func WriteForms(ctx context.Context, job *Job, l *library.Library) (name string, forms int, err error) {
 	if !Rule(job.Config.Match).ShortTexts {
 		return "", 0, nil
@@ -141,8 +142,8 @@ func countEarlier(ctx context.Context, job *Job, l *library.Library, all *sketch
 
 var lettersColumn = []string{"letters"}
 
-// RuleOf is the rule of the run in folder dir, with the forms that it has
-// counted, if it has.
+// RuleOf returns the rule of the run in folder dir under settings m, with the forms
+// that the run has counted, if any.
 func RuleOf(dir string, m config.Match) (mapper.Rule, error) {
 	rule := Rule(m)
 	path := filepath.Join(dir, rundir.State, FormsFile)

@@ -25,8 +25,8 @@ const (
 
 const kindSample = "neardup sample 2"
 
-// Bounds on what is read to learn templates, so that it costs little beside
-// what the run does with all of the input, where pages are extracted too.
+// Bounds on how much of the input is read to learn templates, so that this costs
+// little compared with the rest of the run.
 const (
 	learnShare     = 12        // one byte of the input in so many
 	learnExtracted = 24        // the same where texts are extracted
@@ -35,10 +35,11 @@ const (
 	learnSplit     = 256 << 10 // bytes of a split: fewer splits are sampled rather
 )
 
-// learns reports whether a run learns templates from its input.
+// learns reports whether a run with these features learns templates from its input.
 func learns(f config.Features) bool { return f.StripBoilerplate && f.Templates == "" }
 
-// LearnsTemplates reports whether a run of a command learns templates.
+// LearnsTemplates reports whether a run with that command and configuration learns
+// templates.
 func LearnsTemplates(command string, c *config.Config) bool {
 	return command == CommandRun && learns(c.Features)
 }
@@ -78,8 +79,9 @@ func newSampling(splits []data.Split) *sampling {
 	return s
 }
 
-// shiftOf has the nights of a library read other pages each, though a crawl
-// comes in the same order every night: what few pages show of a site adds up.
+// shiftOf returns a shift of the sampled pieces that depends on the night. A crawl may
+// come in the same order every night; the shift makes each night sample other pages,
+// so that what few pages show of a site adds up.
 func shiftOf(l config.Library) float64 {
 	if l.Path == "" {
 		return 0
@@ -87,8 +89,8 @@ func shiftOf(l config.Library) float64 {
 	return float64(xxh3.HashString(l.Night)>>11) / (1 << 53)
 }
 
-// sampled is how many bytes of split task are read to learn templates, and how
-// many it has.
+// sampled returns the number of bytes of split task to read to learn templates, and
+// its size.
 func (j *Job) sampled(task int) (wanted, size int64) {
 	j.sampleOnce.Do(func() {
 		j.sampling = newSampling(j.Splits)
@@ -108,8 +110,8 @@ func (j *Job) sampled(task int) (wanted, size int64) {
 	return min(size, int64(float64(s.want)/float64(visited)*float64(splits)*float64(size)/float64(s.total))), size
 }
 
-// samplePages samples documents of a split, to learn from them what the pages of
-// sites share.
+// samplePages is the task of the stage learn: it samples documents of a split, from
+// which the stage templates learns what the pages of each site share.
 func samplePages(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) error {
 	learner := template.NewLearner()
 	wanted, size := job.sampled(rec.Task)
@@ -141,9 +143,9 @@ func samplePages(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers 
 	return nil
 }
 
-// sampleWindow shows the learner the documents of a piece of a split, up to so
-// many bytes of the file. What cannot be read is the fingerprint stage's to
-// tell: the piece ends there.
+// sampleWindow shows the learner the documents of w, a piece of a split; of a Parquet
+// file only the first size bytes of it. If a document cannot be read, the piece ends
+// there, without an error: the stage fingerprint reports what is wrong.
 func sampleWindow(ctx context.Context, w data.Split, o data.ReaderOptions, size int64, learner *template.Learner) (documents, read int64, err error) {
 	in, err := source.Open(w, o)
 	if err != nil {
@@ -182,17 +184,18 @@ func Sampled(job *Job, records []rundir.TaskRecord) (*template.Learner, error) {
 	return all, nil
 }
 
-// WriteTemplates writes the templates that the run's texts are judged without.
+// WriteTemplates writes the run's templates: the boilerplate that its fingerprints
+// leave out. It returns the name of the file within the run directory.
 func WriteTemplates(dir *rundir.Dir, blob []byte) (name string, err error) {
 	name = filepath.Join(rundir.State, TemplatesFile)
 	return name, data.WriteFileAtomic(dir.Path(name), blob)
 }
 
-// TemplatesPath is where the run in folder dir keeps what it has learned.
+// TemplatesPath returns the path of the templates that the run in folder dir has
+// learned.
 func TemplatesPath(dir string) string { return filepath.Join(dir, rundir.State, TemplatesFile) }
 
-// LibraryTemplates returns the templates that a library's texts are judged
-// without; nil if it has none.
+// LibraryTemplates returns the templates of a library, or nil if it has none.
 func LibraryTemplates(l *library.Library) (*template.Model, error) {
 	blob, err := l.Templates()
 	if blob == nil || err != nil {
@@ -202,9 +205,9 @@ func LibraryTemplates(l *library.Library) (*template.Model, error) {
 	return t, t.UnmarshalBinary(blob)
 }
 
-// TemplatesOf returns the templates that the texts of a run in folder dir are
-// judged without: of the file that its settings name, or those that it has
-// learned; nil if it takes texts whole.
+// TemplatesOf returns the templates that the run in folder dir leaves out of its
+// texts: those of the file that its settings name, or those that it has learned. It
+// returns nil if the run takes texts whole.
 func TemplatesOf(dir string, f config.Features) (*template.Model, error) {
 	if !learns(f) {
 		return Templates(f)

@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
-// quarantineRaw is how many raw bytes of a record quarantine keeps.
+// quarantineRaw is the most raw bytes of a record that quarantine keeps.
 const quarantineRaw = 64 << 10
 
 // quarantineRow is one line of a quarantine file.
@@ -24,9 +24,9 @@ type quarantineRow struct {
 	Raw     []byte `json:"raw,omitempty"`      // the first of them, base64
 }
 
-// quarantine keeps the records that a task skipped: JSONL, one quarantineRow
-// a line, which appears under its final name at Commit. It is used by one
-// goroutine at a time.
+// quarantine writes the records that a task skipped, as JSON lines of quarantineRow.
+// The file appears under its final name with Commit. It is not safe for concurrent
+// use.
 type quarantine struct {
 	file *data.AtomicFile
 	name string // within the run directory
@@ -61,7 +61,7 @@ func (q *quarantine) Add(b *data.BadRecord) error {
 	return nil
 }
 
-// Outputs are the names of the files that Commit leaves.
+// Outputs returns the names of the files that Commit leaves, at most one.
 func (q *quarantine) Outputs() []string {
 	if q.rows == 0 && !q.always {
 		return nil

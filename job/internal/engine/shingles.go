@@ -18,18 +18,18 @@ import (
 	"github.com/neardup/neardup/simhash"
 )
 
-// Folders within the run directory's state, with a file for each split that has
-// documents in open pairs, or in the sample of what is left out.
+// Folders in the state of the run directory. They have files only for splits with
+// documents in undecided pairs, or in the sample of removals.
 const (
-	WantedFolder   = "wanted"   // rows of documents in open pairs
-	ShinglesFolder = "shingles" // the shingles and letters of their texts
-	SampledFolder  = "sampled"  // rows of the sample: documents that go, and those that they go for
-	RereadFolder   = "reread"   // the shingles and letters of these
+	WantedFolder   = "wanted"   // rows of documents in undecided pairs
+	ShinglesFolder = "shingles" // shingles and letters of the texts of these
+	SampledFolder  = "sampled"  // rows of sampled removals, and of the documents that stay for them
+	RereadFolder   = "reread"   // shingles and letters of the texts of these
 )
 
 const kindWanted = "neardup wanted 2"
 
-// WriteRows writes the rows, ascending, of a split whose texts are wanted, into
+// WriteRows writes which rows of a split are to be read again, in ascending order, into
 // WantedFolder or SampledFolder.
 func WriteRows(job *Job, folder string, task int, rows []int64) error {
 	return state.WriteGob(job.Dir.Path(rundir.StatePart(folder, task)), kindWanted, rows)
@@ -44,8 +44,8 @@ func readRows(job *Job, folder string, task int) ([]int64, error) {
 	return rows, err
 }
 
-// readTexts reads the documents of a split whose texts decide again, and writes them
-// in the order of their rows, as appendText does.
+// readTexts is the task of the stage texts. It reads the documents of a split again
+// whose texts have to decide, and writes their shingles and letters in order of row.
 func readTexts(ctx context.Context, job *Job, rec *rundir.TaskRecord, _ int) error {
 	rows, err := readRows(job, WantedFolder, rec.Task)
 	if len(rows) == 0 || err != nil {
@@ -59,7 +59,7 @@ func readTexts(ctx context.Context, job *Job, rec *rundir.TaskRecord, _ int) err
 	return nil
 }
 
-// writeTexts writes what decides of those rows of a split.
+// writeTexts writes the shingles and letters of the given rows of a split.
 func writeTexts(ctx context.Context, job *Job, rec *rundir.TaskRecord, rows []int64) (err error) {
 	out, err := createTexts(job, rec.Outputs[0])
 	if err != nil {
@@ -76,7 +76,7 @@ func writeTexts(ctx context.Context, job *Job, rec *rundir.TaskRecord, rows []in
 	return out.Commit()
 }
 
-// textsFile is a file of what decides of texts, under way.
+// textsFile writes a file of shingles and letters.
 type textsFile struct {
 	*state.File
 	job            *Job
@@ -95,7 +95,7 @@ func createTexts(job *Job, name string) (*textsFile, error) {
 	return &textsFile{File: out, job: job, workspace: job.Analyzer.NewWorkspace(), fingerprinter: job.Fingerprinter()}, nil
 }
 
-// add appends what decides of the document of a row.
+// add appends the record of the document at row.
 func (f *textsFile) add(row int64, doc *data.Document) error {
 	own := f.fingerprinter.Text(doc)
 	f.normal = f.workspace.Normalize(f.normal[:0], own)
@@ -108,7 +108,7 @@ func (f *textsFile) add(row int64, doc *data.Document) error {
 	return err
 }
 
-// close ends it; without a Commit nothing is left of it.
+// close releases what the file uses, and removes it unless it was committed.
 func (f *textsFile) close() error {
 	f.job.Release(f.fingerprinter)
 	return f.Abort()
@@ -119,9 +119,13 @@ const (
 	textWords    = 5 // of a document before its shingles
 )
 
-// appendText appends the record of a document: words of eight bytes,
-// little-endian, which are its row, the text's length, the bits of the share that was
-// left out, how many shingles it has and how many bytes its letters take, then the shingles' hashes, then the letters in UTF-8.
+// appendText appends the record of a document to dst. Numbers are little-endian, of 8
+// bytes each:
+//
+//	row, length of the text, share left out (bits of a float64),
+//	number of shingles, bytes of letters,
+//	hash of each shingle,
+//	letters in UTF-8
 func appendText(dst []byte, row int64, t *mapper.Text) []byte {
 	dst = slices.Grow(dst, 8*(textWords+len(t.Shingles))+utf8.UTFMax*len(t.Letters))
 	for _, n := range [textWords]uint64{uint64(row), uint64(t.Length), math.Float64bits(t.Left), uint64(len(t.Shingles))} {
@@ -139,7 +143,7 @@ func appendText(dst []byte, row int64, t *mapper.Text) []byte {
 	return dst
 }
 
-// recordRow is the row of a record.
+// recordRow returns the row of a record; ok is false if b is too short.
 func recordRow(b []byte) (row uint64, ok bool) {
 	if len(b) < 8*textWords {
 		return 0, false
@@ -147,7 +151,7 @@ func recordRow(b []byte) (row uint64, ok bool) {
 	return binary.LittleEndian.Uint64(b), true
 }
 
-// unpackText reads a record; ok is false if it is none.
+// unpackText decodes a record; ok is false if b is none.
 func unpackText(b []byte) (t mapper.Text, ok bool) {
 	var words [textWords]uint64
 	if len(b) < 8*len(words) {
@@ -171,8 +175,8 @@ func unpackText(b []byte) (t mapper.Text, ok bool) {
 	return t, true
 }
 
-// Shingles reads what a stage wrote of the texts of documents, by number. It keeps
-// those that were read last in memory, and is safe for concurrent use.
+// Shingles reads the shingles and letters of documents, by document number. It keeps
+// recently read ones in memory. Safe for concurrent use.
 type Shingles struct {
 	dir       *rundir.Dir
 	folder    string
@@ -182,8 +186,9 @@ type Shingles struct {
 	mu     sync.Mutex
 	splits map[int]*splitShingles
 
-	// Texts that were read are recent until these take half of the limit: then they
-	// are old, and what was old is let go.
+	// A cache of two generations. Texts that are read become recent. When the recent
+	// ones take half of limit, they become the old ones, and the previous old ones are
+	// dropped.
 	recent, old map[uint64]mapper.Text
 	held        int64 // bytes of the recent ones
 }
@@ -196,11 +201,11 @@ type splitShingles struct {
 	blocks *state.Blocks
 }
 
-// textsLimit is the most memory that texts take: what takes more is read again.
+// textsLimit is the most memory, in bytes, that cached texts take.
 const textsLimit = 64 << 20
 
-// OpenShingles returns a reader of ShinglesFolder or RereadFolder that holds texts of
-// about so many bytes, or of textsLimit if that is less.
+// OpenShingles returns a reader of ShinglesFolder or RereadFolder. Its cache takes
+// about min(limit, textsLimit) bytes.
 func OpenShingles(dir *rundir.Dir, folder string, documents *Documents, limit int64) *Shingles {
 	return &Shingles{
 		dir: dir, folder: folder, documents: documents, limit: min(limit, textsLimit),
@@ -208,7 +213,8 @@ func OpenShingles(dir *rundir.Dir, folder string, documents *Documents, limit in
 	}
 }
 
-// Read reads the text of a document, which is not to be changed.
+// Read sets text to that of a document. The caller must not change what text refers
+// to.
 func (s *Shingles) Read(doc uint64, text *mapper.Text) error {
 	if s.remembered(doc, text) {
 		return nil
@@ -252,7 +258,7 @@ func (s *Shingles) remember(doc uint64, text *mapper.Text) {
 	}
 }
 
-// keep makes a text a recent one. The caller holds mu.
+// keep makes a text a recent one. mu must be held.
 func (s *Shingles) keep(doc uint64, text *mapper.Text) {
 	size := int64(8*cap(text.Shingles) + 4*cap(text.Letters))
 	if s.held += size; s.held > s.limit/2 {
@@ -261,7 +267,7 @@ func (s *Shingles) keep(doc uint64, text *mapper.Text) {
 	s.recent[doc] = *text
 }
 
-// part is the file of a split.
+// part returns the file of a split, which it indexes and checks at the first call.
 func (s *Shingles) part(task int) (*splitShingles, error) {
 	s.mu.Lock()
 	part := s.splits[task]

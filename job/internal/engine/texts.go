@@ -11,9 +11,9 @@ import (
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
-// textsReader reads the documents of a split from the run's own tables: id,
-// title and text from its texts, the date from the same row of its
-// fingerprints. Other fields stay empty, and it digests nothing.
+// textsReader reads the documents of a split from the run's own tables: id, title and
+// text from texts, the date from the same row of fingerprints. Other fields stay
+// empty.
 type textsReader struct {
 	texts  *parquet.TableReader[data.TextRow]
 	prints *parquet.TableReader[data.FingerprintRow]
@@ -66,21 +66,21 @@ func (r *textsReader) Read(doc *data.Document) error {
 	return nil
 }
 
-// seekRow makes row, not before the next one, the next.
+// seekRow makes row the next one to read. It must not be before the next row.
 func (r *textsReader) seekRow(row int64) error {
 	r.row = row
 	return errors.Join(r.texts.SeekRow(row), r.prints.SeekRow(row))
 }
 
-// Consumed is the split's share of the file's bytes, as its rows are read.
+// Consumed returns the split's bytes, in proportion to the rows that were read.
 func (r *textsReader) Consumed() int64 {
 	return int64(float64(r.row) / float64(max(r.texts.Info.Rows, 1)) * float64(r.bytes))
 }
 
-// Encoding is empty: the texts are UTF-8.
+// Encoding returns "", since the texts are UTF-8.
 func (r *textsReader) Encoding() string { return "" }
 
-// Digest is empty: nothing of the input is read.
+// Digest returns "", since the reader reads nothing of the input.
 func (r *textsReader) Digest() string { return "" }
 
 // Close ends the reading.

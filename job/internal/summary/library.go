@@ -1,6 +1,6 @@
 package summary
 
-// Library is what a run learned from its library and did to it.
+// Library counts what a run found in its library and added to it.
 type Library struct {
 	Path      string `json:"path"`
 	Night     string `json:"night"`

@@ -1,7 +1,7 @@
 package summary
 
-// Losses are what somebody should look at before anything is deleted: sites that
-// lose most of their pages to others, and clusters of many sites.
+// Losses are removals to look at before you delete anything: sites that lose many of
+// their pages to other documents, and clusters that reach over many sites.
 type Losses struct {
 	Sites        []SiteLoss    `json:"sites,omitempty"`    // at most mostLosses, the most documents lost first
 	SitesAll     int64         `json:"sites_all"`          // how many there are

@@ -1,6 +1,6 @@
 package summary
 
-// Saved is what a clean dump saves who stores it, or trains a language model on it.
+// Saved is what the clean dump saves in storage, and in training a language model.
 type Saved struct {
 	Bytes  int64 `json:"bytes"`  // of the texts, as UTF-8, of the documents that are left out
 	Of     int64 `json:"of"`     // of all documents' texts

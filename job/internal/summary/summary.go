@@ -1,5 +1,5 @@
-// Package summary is what a run says of itself at its end: summary.json, and the
-// text for a person. The stages fill it in. It never reads what a run wrote.
+// Package summary is the report of a run: summary.json, and the same as text. The
+// stages fill it in. The package never reads the tables that a run wrote.
 package summary
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/neardup/neardup/job/internal/show"
 )
 
-// Summary is what a run did; it ends the program's standard output and stands
-// in the run directory.
+// Summary is the report of a run. The program prints it last on standard output, and
+// writes it to the run directory.
 type Summary struct {
 	Command       string           `json:"command"`
 	Out           string           `json:"out"`
@@ -63,7 +63,7 @@ type Summary struct {
 	PeakMemory int64     `json:"peak_memory"` // resident bytes of this process; 0 where the system does not say
 }
 
-// Found is what is counted of matches and clusters.
+// Found counts matches and clusters.
 type Found struct {
 	Checked   int64 `json:"checked"`   // documents compared with all others, to check the join
 	Consulted int64 `json:"consulted"` // pairs whose texts were consulted
@@ -75,8 +75,9 @@ type Found struct {
 	Joined    int64 `json:"joined"`    // versions: what containment joins
 }
 
-// Method says how fingerprints were matched, which is not what a run of the
-// same settings does where texts decide: fingerprints come without.
+// Method says how the command match compared fingerprints. That may differ from what a
+// run with the same settings does: fingerprints come without texts, so no texts can
+// decide.
 type Method struct {
 	Preset   string `json:"preset"`
 	Distance int    `json:"distance"`
@@ -90,7 +91,7 @@ type Unread struct {
 	Lost    int64  `json:"lost"` // bytes of it
 }
 
-// Cluster is a cluster with the document that stays as example.
+// Cluster is a cluster; Example is the id of its representative.
 type Cluster struct {
 	ID      string `json:"cluster_id"`
 	Example string `json:"example"`
@@ -113,8 +114,8 @@ type Output struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// passedOver are the skipped records, by reason: those that are no documents, and
-// documents that are not matched for their id.
+// passedOver divides the skipped records, by reason, into records that are no documents,
+// and documents that are not matched because of their ids.
 func (s *Summary) passedOver() (records, documents map[string]int64) {
 	records, documents = maps.Clone(s.Skipped), map[string]int64{}
 	for _, reason := range []string{data.ReasonDuplicateID, data.ReasonDeleted} {
@@ -137,8 +138,8 @@ func total(m map[string]int64) (n int64) {
 	return n
 }
 
-// top is a map's n largest entries, with the rest as other; the key "" is
-// given a name. It is nil when there is no other key.
+// top returns the n largest entries of m, and the sum of the rest under the name other.
+// The key "" gets the name empty. It returns nil if m has no other key.
 func top(m map[string]int64, empty, other string, n int) map[string]int64 {
 	if len(m) == 0 || len(m) == 1 && m[""] > 0 {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/neardup/neardup/job/internal/stage/boilerplate"
 )
 
-// Publish makes the night a part of the library, unless an earlier process of this
-// run did.
+// Publish is the task of the stage publish. It adds this run's night to the library,
+// unless an earlier process of the run has done so.
 func Publish(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error) {
 	if n, ok := r.Library.Manifest().Night(r.Config.Library.Night); ok && n.Run == r.Token() {
 		rec.RowsIn = n.Rows
@@ -47,8 +47,8 @@ func Published(_ context.Context, r *stage.Run, records []rundir.TaskRecord) err
 	return nil
 }
 
-// libraryRows yields the night's documents as the library keeps them: with the
-// night in which each was first seen, its component, and whether it stayed.
+// libraryRows calls yield with this run's documents as the library keeps them: with
+// the first night that had the id, the component, and whether the document stayed.
 func libraryRows(ctx context.Context, r *stage.Run, yield func(*data.LibraryRow) error) error {
 	first := uint64(0)
 	for task := range r.Job.Splits {
@@ -83,9 +83,9 @@ func librarySplit(ctx context.Context, r *stage.Run, task int, first uint64, yie
 	})
 }
 
-// withClusters returns what yields the documents of a split, which it is called
-// with in their order, with the ids of their components and whether they stay; end
-// follows.
+// withClusters returns a function that adds to a row its component and whether the
+// document stays, and passes the row to yield. Call it with the documents of split
+// task in order, and end afterwards.
 func withClusters(dir *rundir.Dir, task int, yield func(*data.LibraryRow) error) (with func(*data.LibraryRow) error, end func() error, err error) {
 	in, err := parquet.OpenTable(dir.Path(rundir.Clusters, rundir.PartName(task, ".parquet")), &data.Clusters, parquet.ReadOptions{})
 	if err != nil {

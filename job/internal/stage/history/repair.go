@@ -23,11 +23,11 @@ import (
 // errNoRun is returned for a night of which no run directory was named.
 var errNoRun = errors.New("its run directory was not named")
 
-// Repair makes the damaged files of a library again from the run
-// directories of their nights. Sound files are not touched, and a file is
-// replaced only by one with the bytes that the manifest says. told is called
-// for each with its name, and why it is left as it is; nil: it is sound now, or
-// the library does without.
+// Repair writes the damaged files of a library again, from the run directories of
+// their nights. It does not touch sound files, and replaces a file only by one with
+// exactly the bytes that the manifest states. It calls told for each damaged file.
+// left says why the file was left as it is; it is nil if the file is sound now, or if
+// the library can do without it.
 func Repair(ctx context.Context, l *library.Library, runs []string, told func(file string, left error)) error {
 	lost, err := l.Damaged(ctx)
 	if err != nil {
@@ -53,12 +53,12 @@ func Repair(ctx context.Context, l *library.Library, runs []string, told func(fi
 	return nil
 }
 
-// repair makes files of a library again; runs are by night and hash.
+// repair is one call of Repair.
 type repair struct {
 	library *library.Library
 	lost    []string
-	runs    map[string]*nightRun
-	first   map[string]map[xxh3.Uint128]string // by night, then by id: when it was first seen
+	runs    map[string]*nightRun               // by night and hash, see key
+	first   map[string]map[xxh3.Uint128]string // by night, then by hash of the id: when it was first seen
 }
 
 // nightRun is the run of a night.
@@ -156,7 +156,7 @@ func (r *repair) firstSeen(ctx context.Context, n library.Night) (map[xxh3.Uint1
 	return first, nil
 }
 
-// ids yields those of all documents.
+// ids calls yield with the ids of all documents of the run.
 func (n *nightRun) ids(ctx context.Context, yield func(id []byte)) error {
 	for task := range n.manifest.Splits {
 		err := engine.EachFingerprinted(ctx, n.dir, task, []string{"doc_id"}, func(row *data.LibraryRow) error {
@@ -201,7 +201,8 @@ func (r *repair) merges(n library.Night, yield func(from, into []byte) error) er
 	return counts.EachMerge(yield)
 }
 
-// templates returns what the last night judged its texts without.
+// templates returns the library's templates, from a run whose file has the checksum
+// that the manifest states.
 func (r *repair) templates() ([]byte, error) {
 	want := r.library.Manifest().Templates
 	var wrong []error
