@@ -46,8 +46,8 @@ func NewWorker[F columns.Fingerprint](layout *simhash.Layout, k int) *Worker[F] 
 
 // Partition calls visit with the pairs of a partition of a table: the distinct
 // fingerprints values. The partition must hold all fingerprints of each of its
-// keys, and these may differ only in the bits of free. It reorders values. It
-// adds what it did to count, which may be nil.
+// keys, and these may differ only in the bits of free. Partition adds what it
+// did to count, which may be nil.
 func (w *Worker[F]) Partition(ctx context.Context, table int, values []F, free columns.Mask, count *Count, visit func(a, b *F, distance int)) error {
 	var did rundir.TableCount
 	for key, mask := range w.layout.Keys(table) {
