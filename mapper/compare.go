@@ -10,39 +10,39 @@ import (
 	"github.com/neardup/neardup/simhash/hamming"
 )
 
-// Bounds on hot keys, where very many documents that are not the same share a
-// key: pages of one template, hot bands. Without them such a group would cost
-// the square of its size, and as many pairs. They depend on nothing but the
-// documents of the key, so that every way to carry the records finds the same.
+// Bounds on hot keys: keys that very many different documents share, such as the
+// pages of one template. Without bounds a group of g documents costs g²
+// comparisons, and may yield as many pairs. The bounds depend on nothing but the
+// documents of the key, so memory, disk and cluster find the same pairs.
 const (
-	// maxGroup is the most documents of one fingerprint or band that are all
-	// compared with each other, and maxShortGroup the most of a short text's key: more
-	// are told apart by the rest of their sketches, see forest, until parts have no
-	// more than maxPart.
+	// maxGroup is the size up to which all pairs of a group are compared, and
+	// maxShortGroup the same for a short text's key. A forest divides a larger
+	// group into parts of at most maxPart documents, by the rest of their sketches.
 	maxGroup      = 4096
 	maxShortGroup = 512
 	maxPart       = 128
 
-	// In groups of more than maxPlain documents these are told to be unlike by their
-	// sketches before anybody asks for a verdict.
+	// maxPlain is the size up to which every pair of a group is a candidate. In a
+	// larger group pairs that their sketches rule out are dropped at once.
 	maxPlain = 512
 
-	// maxNear is the most documents of a fingerprint that are compared with those of
-	// another near it; of more the first are.
+	// maxNear is how many documents of one fingerprint are compared with those of a
+	// near one: the first, if there are more.
 	maxNear = 512
 
-	// maxSampled is the most documents of one sampled shingle that are compared
-	// with each other; of more none are. What so many share is a footer or a
-	// phrase, and texts that contain each other share more.
+	// maxSampled is the size beyond which a group of a sampled shingle is not
+	// compared at all. What so many documents share is a footer or a phrase; a text
+	// that contains another shares more shingles with it than this one.
 	maxSampled = 128
 )
 
-// MostNear is how many documents of a fingerprint Near need be told of: more
-// change nothing.
+// MostNear is how many documents of one fingerprint [Comparer.Near] reads. It
+// ignores any behind them, so callers need not pass them.
 const MostNear = maxNear
 
-// Crowded reports whether a bound may keep documents from being compared that share
-// a value in a table of [Tables], or a fingerprint, with so many in all.
+// Crowded reports whether a bound may leave pairs of a group uncompared. The group
+// is that of a value in a table of [Tables], or, for [SegmentTables], of one
+// fingerprint; documents is its size.
 func Crowded(table, documents int) bool {
 	if table == SegmentTables {
 		return documents > maxNear
@@ -53,7 +53,8 @@ func Crowded(table, documents int) bool {
 	return documents > mostCompared(table)
 }
 
-// mostCompared is the most documents of a key of the table that are all compared.
+// mostCompared is the size up to which all pairs of a group of the table are
+// compared.
 func mostCompared(table int) int {
 	if table == ShortTexts {
 		return maxShortGroup
@@ -61,28 +62,32 @@ func mostCompared(table int) int {
 	return maxGroup
 }
 
-// SegmentComparer is the second map for the groups of segment keys: it computes
-// the Hamming distance h inside each group, and so the similarity 1 − h/bits. It
-// holds buffers that are used again, so one goroutine uses it at a time.
+// SegmentComparer is the second map for the groups of segment keys. It computes
+// the Hamming distance h of the fingerprints inside each group, from which the
+// similarity is 1 − h/bits. It reuses its buffers, so only one goroutine may use
+// it at a time.
 type SegmentComparer[F columns.Fingerprint] struct {
 	layout *simhash.Layout
 	k      int
 	joiner *hamming.Joiner[F]
 }
 
-// NewSegmentComparer returns a comparer of groups of the layout's keys that finds
-// what is within k.
+// NewSegmentComparer returns a comparer that finds the pairs within distance k in
+// the groups of the layout's keys.
 func NewSegmentComparer[F columns.Fingerprint](layout *simhash.Layout, k int) *SegmentComparer[F] {
 	return &SegmentComparer[F]{layout: layout, k: k, joiner: hamming.NewJoiner[F]()}
 }
 
-// Target is the size of group that costs least to compare.
+// Target is the group size that is cheapest to compare: making groups smaller
+// gains nothing.
 func (c *SegmentComparer[F]) Target() int { return c.joiner.Target() }
 
-// Groups visits the pairs of fingerprints within the distance in the groups of a
-// table's key, a column as reducer.Grouper gives it: those that no earlier key
-// brings together, so that all groups of all keys visit each pair once. A group of
-// g costs about g: inside it the remaining bits are split again.
+// Groups visits the pairs of fingerprints within the distance in the groups of one
+// key of a table. Values and ends are as reducer.Grouper returns them: group g is
+// values[ends[g-1]:ends[g]]. Groups skips a pair that an earlier key also brings
+// together, so over all keys each pair is visited once. A group of g fingerprints
+// costs about g, not g², because a large one is split by its remaining bits.
+// Groups returns the error of ctx if that is cancelled.
 func (c *SegmentComparer[F]) Groups(ctx context.Context, table, key int, values []F, ends []uint32, visit func(a, b *F, distance int)) error {
 	return c.joiner.Groups(ctx, values, ends, c.k, func(a, b *F, distance int) {
 		if t, i := c.layout.First(columns.Diff(a, b)); t == table && i == key {
@@ -91,19 +96,19 @@ func (c *SegmentComparer[F]) Groups(ctx context.Context, table, key int, values 
 	})
 }
 
-// Comparer is the second map for documents: it makes the candidate pairs of those
-// that share a key. It holds buffers that are used again, so one goroutine uses it
-// at a time.
+// Comparer is the second map for documents: it makes the candidate pairs of a
+// group. Only one goroutine may use it at a time.
 type Comparer struct {
 	view   func(doc uint64, v *data.View) error
 	visit  func(Candidate) error
 	verify *Verifier // nil without verification
 }
 
-// NewComparer returns a Comparer. It calls visit with every candidate pair, once
-// for each value that brings it together; within segments once. Of a hot key's
-// documents it reads the views, and leaves out what the rule's verdict is certainly
-// no on, as Verifier.Unlike says it.
+// NewComparer returns a Comparer. It calls visit with every candidate pair: once
+// for each value that the two documents share, and once in all for the segment
+// tables. [Verifier.Pair] then keeps one of these. For a hot key the Comparer reads
+// the documents' views and skips pairs that [Verifier.Unlike] rules out. An error
+// from view or visit ends the call and is returned.
 func NewComparer(rule Rule, view func(doc uint64, v *data.View) error, visit func(Candidate) error) *Comparer {
 	c := &Comparer{view: view, visit: visit}
 	if rule.Verified {
@@ -112,11 +117,11 @@ func NewComparer(rule Rule, view func(doc uint64, v *data.View) error, visit fun
 	return c
 }
 
-// Candidate visits a candidate pair that was found in another way.
+// Candidate visits a candidate pair that the caller found in another way.
 func (c *Comparer) Candidate(p Candidate) error { return c.visit(p) }
 
-// Near visits the pairs of the documents of one fingerprint with those of
-// another at that distance, both ascending.
+// Near visits the pairs of a document of one fingerprint, in a, and one of
+// another, in b; distance is that of the fingerprints. Both lists ascend.
 func (c *Comparer) Near(a, b []uint64, distance int) error {
 	a, b = a[:min(len(a), maxNear)], b[:min(len(b), maxNear)]
 	p := Candidate{Table: SegmentTables, Distance: uint8(distance)}
@@ -142,8 +147,9 @@ func (c *Comparer) Near(a, b []uint64, distance int) error {
 	return err
 }
 
-// Shared visits the pairs of documents, ascending, that share a key: the same
-// fingerprint, a band, a short text's key or a sampled shingle.
+// Shared visits the pairs of documents that share a key: a fingerprint (table is
+// [SegmentTables]), a band, a short text's key or a sampled shingle. The documents
+// ascend.
 func (c *Comparer) Shared(table int, key uint64, docs []uint64) error {
 	p := Candidate{Table: table, Key: key}
 	if table >= 0 && Tables[table].Most > 0 && len(docs) > Tables[table].Most {
@@ -182,10 +188,10 @@ func (c *Comparer) Shared(table int, key uint64, docs []uint64) error {
 	return nil
 }
 
-// hotDocuments are those of a hot key, with their views.
+// hotDocuments are the documents of a hot key, with their views.
 type hotDocuments struct {
 	*Comparer
-	Candidate // but for its documents
+	Candidate // all of it but A and B
 	docs      []uint64
 	units     *Units // of docs
 }
@@ -202,7 +208,8 @@ func (c *Comparer) gather(docs []uint64, of Candidate) (*hotDocuments, error) {
 	return h, nil
 }
 
-// compare visits two of the documents, by their places, unless they are unlike.
+// compare visits the pair of docs[a] and docs[b], unless their sketches rule it
+// out.
 func (h *hotDocuments) compare(a, b uint32) error {
 	if h.verify != nil && h.verify.Unlike(h.units, h.Table, a, b) {
 		return nil

@@ -9,21 +9,33 @@ import (
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// A forest tells the units of a key that too many of them have apart by the rest of
-// their sketches: LSH forest (Bawa, Condie, Ganesan: LSH Forest: Self-Tuning Indexes
-// for Similarity Search, WWW 2005). Each of its trees begins with another band and
-// goes on with the bands after it, then with the minima, until no branch has more than
-// maxPart units:
+// A forest divides the units of a hot key into parts of at most maxPart, by the
+// rest of their sketches. Only units in one part are compared. It is an LSH forest
+// (Bawa, Condie, Ganesan: LSH Forest: Self-Tuning Indexes for Similarity Search,
+// WWW 2005).
+//
+// A forest has a tree for each band. A tree is a prefix tree over the 32-bit words
+// of the sketches. It reads its own band first, then the bands after it, then the
+// bits of the minima, 32 at a time:
 //
 //	tree 3:  band 4 → band 5 → … → band 3 → minima 1 to 32 → … → 225 to 256
 //
-// A branch beyond the first word that is too small to be cut again forms a part
-// together with its neighbours: they have all words before in common. The units of
-// a part are compared. So a unit costs maxPart a tree, however many share the key,
-// and the more alike two units are, the more trees have both in one part. What no
-// word tells apart has one sketch: of these each is compared with the first.
+// A branch with more than maxPart units is divided by the next word:
 //
-// The parts depend on nothing but the units. A forest never changes, and is safe for
+//	word 1    ┌─ 0017 ─┐ ┌────── 3a9c ──────┐ ┌─ 81f0 ─┐
+//	word 2    │        │ ├ 02 ┬ 19 ┬── c4 ──┤ │        │
+//	parts     [   1    ] [    2    ][ 3 ][4 ] [   5    ]
+//
+// Below the first word neighbouring branches that are small share a part, as 02
+// and 19 do, since they agree on all words before. Units of different first words
+// never do.
+//
+// So a unit costs at most maxPart comparisons a tree, however many share the key.
+// The more alike two units are, the more likely some tree has both in one part.
+// If more than maxPart units have the same sketch, no word divides them; each is
+// then compared with the first of them only.
+//
+// The parts depend on nothing but the units. A forest is immutable and safe for
 // concurrent use.
 type forest struct {
 	members []uint32 // the units, ascending
@@ -33,13 +45,13 @@ type forest struct {
 type tree struct {
 	units *Units
 	band  int
-	order []uint32 // the units, in order of the words that the tree goes by
-	ends  []int    // in order, of each part
+	order []uint32 // the units, sorted by the words in the tree's order
+	ends  []int    // part i is order[ends[i-1]:ends[i]]
 }
 
 const treeWords = data.SketchSize / 4
 
-// word is the word of a sketch that the tree goes by at a depth.
+// word returns the word of a sketch that the tree divides by at a depth.
 func (t *tree) word(s *[data.SketchSize]byte, depth int) uint32 {
 	if depth < sketch.Bands {
 		return (*sketch.Sketch)(s).Band((t.band + depth) % sketch.Bands)
@@ -47,8 +59,8 @@ func (t *tree) word(s *[data.SketchSize]byte, depth int) uint32 {
 	return binary.BigEndian.Uint32(s[4*(depth-sketch.Bands):])
 }
 
-// newForest returns the forest of the units, ascending, that share a value in the
-// table: if that is a band, no tree begins with it.
+// newForest returns the forest of the members, ascending, which share a value in
+// the table. If the table is a band, no tree begins with it, as it divides nothing.
 func newForest(units *Units, members []uint32, table int) *forest {
 	type leaf struct {
 		words uint64 // the first two
@@ -79,8 +91,8 @@ func newForest(units *Units, members []uint32, table int) *forest {
 	return f
 }
 
-// cut appends the ends of the parts of the units from there to there in the order,
-// which agree in the words before the depth.
+// cut divides order[from:to], whose units agree in all words above the depth, and
+// appends the ends of its parts.
 func (t *tree) cut(from, to, depth int) {
 	if to-from <= maxPart || depth == treeWords {
 		t.ends = append(t.ends, to)
@@ -111,8 +123,8 @@ func (t *tree) wordAt(at, depth int) uint32 {
 	return t.word(&t.units.sketches[t.order[at]], depth)
 }
 
-// part returns part i, and those of its units that are compared with all others of
-// it.
+// part returns part i, and those of its units that are compared with the whole
+// part: all of them, or the first if no word could divide the part.
 func (t *tree) part(i int) (part, with []uint32) {
 	from := 0
 	if i > 0 {
@@ -125,8 +137,9 @@ func (t *tree) part(i int) (part, with []uint32) {
 	return part, part
 }
 
-// partners appends the units that are compared with a sketch of none of them, some
-// more than once: those of the parts on either side of its place.
+// partners appends the units that a sketch from outside the forest is compared
+// with: in each tree those of the parts on either side of the place where the
+// sketch would be. A unit may be appended more than once.
 func (f *forest) partners(dst []uint32, of *[data.SketchSize]byte) []uint32 {
 	for i := range f.trees {
 		t := &f.trees[i]
@@ -159,13 +172,13 @@ func (t *tree) compare(a, b *[data.SketchSize]byte) int {
 	return 0
 }
 
-// pairs visits the pairs of units that are compared, each once, until visit returns
-// an error. The units are 0 to n−1.
+// pairs visits each pair of units that share a part, once. It stops at visit's
+// first error and returns it. The members must be 0 to n−1.
 func (f *forest) pairs(n int, visit func(a, b uint32) error) error {
-	parts := make([][]uint32, len(f.trees)) // of each tree, which each unit is in
+	parts := make([][]uint32, len(f.trees)) // by tree, then unit: the unit's part
 	for i := range f.trees {
 		parts[i] = make([]uint32, n)
-		met := func(a, b uint32) bool { // in an earlier tree
+		met := func(a, b uint32) bool { // an earlier tree had both in one part
 			return slices.ContainsFunc(parts[:i], func(part []uint32) bool { return part[a] == part[b] })
 		}
 		for p := range f.trees[i].ends {

@@ -12,34 +12,39 @@ import (
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// mostHot is how many units an earlier document may be near to, or share a band
-// or a short text's key with, before it is hot, see Probe.
+// mostHot is how many units an earlier document may be near to, or share one value
+// with, before Probe counts it as hot.
 const mostHot = 64
 
-// Index is an index of a night's documents, past which those of earlier
-// nights stream: the tables of the join, laid out to be looked up. It never
-// changes, and is safe for concurrent use.
+// Index holds this run's documents, laid out to be looked up. Documents of earlier
+// nights stream past it, and a [Prober] finds the matches between the two. Its
+// tables are those of the join:
+//
+//	segment tables   a hamming.Index of the distinct fingerprints
+//	each of Tables   a valueIndex: filter, then sorted postings of value and unit
+//
+// An Index is immutable and safe for concurrent use.
 type Index struct {
 	rule   Rule
-	hot    int // is mostHot, but in tests
+	hot    int // mostHot, except in tests
 	units  *Units
 	narrow *hamming.Index[uint64] // of the distinct fingerprints of normal length
 	wide   *hamming.Index[columns.Uint128]
-	starts []uint32 // distinct fingerprint i is that of sharing[starts[i]:starts[i+1]]
-	// sharing lists the units of normal length by fingerprint.
+	starts []uint32 // units sharing[starts[i]:starts[i+1]] have distinct fingerprint i
+	// sharing lists the units of normal length, sorted by fingerprint.
 	sharing []uint32
-	tables  []valueIndex // those of Tables that the rule asks for and a library keeps the columns of
-	differ  int          // bits in which two sketches may differ
+	tables  []valueIndex // by place in Tables; empty if the rule does not use the table or a library lacks its columns
+	differ  int          // if sketches differ in more bits, they rule the pair out
 }
 
-// libraryKeeps are the parts of views that a library keeps of a document. A table
-// that reads more finds none of earlier nights.
+// libraryKeeps are the parts of a document's view that a library keeps. A table
+// that reads other parts finds nothing of earlier nights.
 const libraryKeeps = data.ReadSketch | data.ReadLetters
 
-// NewIndex returns the index of the units, which are not to be added to any
-// more, by which a Prober finds the rule's candidates but those by their
-// samples. SegmentTables have so many bits. It is built on workers goroutines; 0:
-// GOMAXPROCS.
+// NewIndex returns an index of the units, to which nothing may be added any more.
+// It serves all of the rule's candidates except those by samples, which a library
+// does not keep. Bits is the width of the fingerprints. NewIndex works on workers
+// goroutines; 0 stands for GOMAXPROCS.
 func NewIndex(units *Units, rule Rule, bits, workers int) (*Index, error) {
 	return newIndex(units, rule, hamming.Options{Workers: workers, Bits: bits}, mostHot)
 }
@@ -76,7 +81,8 @@ func newIndex(units *Units, rule Rule, options hamming.Options, hot int) (*Index
 	return t, nil
 }
 
-// listsOf are the distinct fingerprints of normal length with their units.
+// listsOf returns the distinct fingerprints of documents of normal length, each
+// with its units.
 func listsOf[F columns.Fingerprint](t *Index) *columns.Lists[F] {
 	distinct := make([]F, len(t.starts)-1)
 	for i := range distinct {
@@ -86,10 +92,10 @@ func listsOf[F columns.Fingerprint](t *Index) *columns.Lists[F] {
 	return columns.NewLists(distinct, t.sharing, t.starts)
 }
 
-// indexValues fills in the tables.
+// indexValues fills in t.tables.
 func (t *Index) indexValues() {
-	// Two documents whose estimate is less are not the same, if not both are
-	// short: those that share a band alone are then not judged.
+	// A pair whose estimate is below this limit is not the same, unless both texts
+	// are short. So pairs that share no more than a band need no verdict then.
 	t.differ = sketch.MostDiffer(min(t.rule.EstimateLimit(0), t.rule.EstimateLimit(t.rule.LongFrom)))
 	t.tables = make([]valueIndex, len(Tables))
 	values := NewKeyEmitter(nil, t.rule)
@@ -109,29 +115,31 @@ func (t *Index) indexValues() {
 	}
 }
 
-// A valueIndex finds the units that have a value.
+// A valueIndex finds the units that have a value in one table. A bitmap over the
+// leading bits of the values says for most values that no unit has them; the
+// others are found in the sorted postings, by a directory of their leading bits.
 type valueIndex struct {
-	filter   []uint64        // a bit for each leading filterBits bits of a value that occurs; nil: no table
-	top      uint            // shift of a value to its place in tops
-	tops     []uint32        // where the postings of a value's leading bits start
+	filter   []uint64        // the bitmap, a bit for each value of filterBits leading bits; nil: no such table
+	top      uint            // value >> top is its place in tops
+	tops     []uint32        // postings[tops[i]:tops[i+1]] have leading bits i
 	postings []uint64        // value << 32 | unit, ascending, each once
-	values   map[uint32]bool // values of more units than that
-	hot      []uint64        // a bit for each leading hotBits bits of theirs; nil without any
+	values   map[uint32]bool // the hot values
+	hot      []uint64        // a bitmap of their hotBits leading bits; nil if there are none
 
-	// forests are those of the values of so many units that not all are compared.
+	// forests has a forest for each value of more units than are all compared.
 	forests map[uint32]*forest
 }
 
 const (
 	filterBits = 24 // 2 MiB: the filter stays in a core's cache
 
-	// hotBits is how many bits of a value say that it may be a hot one:
-	// there are few, and 8 KiB stay in a core's first cache.
+	// hotBits is how many leading bits of a value are looked up to see whether it
+	// may be hot. The bitmap's 8 KiB stay in a core's first-level cache.
 	hotBits = 16
 )
 
-// newValueIndex returns the index of postings, each of which comes once. It keeps
-// nothing of them.
+// newValueIndex returns the index of postings, which are distinct. A value of more
+// than hot units is hot. The result does not refer to postings.
 func newValueIndex(postings []uint64, hot int) valueIndex {
 	top := min(ValueBits, max(1, bits.Len(uint(len(postings)))-1))
 	x := valueIndex{filter: make([]uint64, 1<<filterBits/64), top: uint(ValueBits - top), tops: make([]uint32, 1<<top+1)}
@@ -168,8 +176,8 @@ func newValueIndex(postings []uint64, hot int) valueIndex {
 	return x
 }
 
-// plant fills in the forests. Values of the same units share one: a phrase that many
-// short texts have is a dozen keys of all of them.
+// plant fills in x.forests. Values that the same units have share one forest: a
+// phrase of many short texts gives all of them the same dozen keys.
 func (x *valueIndex) plant(units *Units, table int) {
 	planted := map[uint64][]*forest{} // by the hash of their units
 	for value := range x.values {
@@ -196,7 +204,8 @@ func (x *valueIndex) plant(units *Units, table int) {
 	}
 }
 
-// isHot reports whether so many units have the value that it is hot.
+// isHot reports whether the value is hot: more units have it than the index's
+// limit.
 func (x *valueIndex) isHot(value uint32) bool {
 	if x.hot == nil {
 		return false
@@ -205,7 +214,7 @@ func (x *valueIndex) isHot(value uint32) bool {
 	return x.hot[at/64]>>(at%64)&1 != 0 && x.values[value]
 }
 
-// may reports whether there may be units of the value; mostly it knows.
+// may reports whether any unit may have the value. False is certain.
 func (x *valueIndex) may(value uint32) bool {
 	at := value >> (ValueBits - filterBits)
 	return x.filter[at/64]>>(at%64)&1 != 0
@@ -228,32 +237,32 @@ func (x *valueIndex) all(value uint32) []uint64 {
 	return part[from:to]
 }
 
-// HistoryRows are documents of earlier nights, column by column.
+// HistoryRows are N documents of earlier nights as columns.
 type HistoryRows struct {
 	N      int
-	Hi, Lo []uint64 // Hi is nil unless fingerprints have 128 bits
-	Normal []bool
-	// Sketch is the sketch of row i, empty when it has none. Letters are those of a
-	// short text.
+	Hi, Lo []uint64 // the fingerprints; Hi is nil unless they have 128 bits
+	Normal []bool   // whether the text is of normal length
+	// Sketch returns the sketch of row i, empty if it has none. Letters returns a
+	// short text's letters, empty for another text.
 	Sketch, Letters func(i int) []byte
 	// View sets v to the view of row i.
 	View func(i int, v *data.View)
 }
 
-// HistoryMatch is a unit of this run and a document of an earlier night that are
-// the same.
+// HistoryMatch is a match of a unit of this run and a document of an earlier
+// night.
 type HistoryMatch struct {
 	Unit     uint32
-	Row      int
-	Distance int
-	Evidence data.Evidence // of the verdict, if there is one beside the distance
+	Row      int           // in the HistoryRows
+	Distance int           // of the fingerprints
+	Evidence data.Evidence // of the verdict; zero if the distance alone decided
 }
 
-// Prober finds the earlier documents that match this run's. It holds
-// buffers that are used again, so one goroutine uses it at a time.
+// Prober finds the documents of earlier nights that match this run's. It reuses
+// its buffers, so only one goroutine may use it at a time.
 type Prober struct {
 	t      *Index
-	judge  func(a, b *data.View) data.Evidence // nil: the distance alone decides
+	judge  func(a, b *data.View) data.Evidence // the verdict; nil: the distance alone decides
 	narrow *hamming.Prober[uint64]
 	wide   *hamming.Prober[columns.Uint128]
 
@@ -262,22 +271,22 @@ type Prober struct {
 	wides      []columns.Uint128
 	near       []nearPair
 	counts     []uint32  // of units that a row is near to
-	hot        []bool    // by row: it shares a hot key
-	unit, view data.View // of the pair at hand
-	loaded     int       // row of view
+	hot        []bool    // by row: whether it shares a hot value or is near to too many units
+	unit, view data.View // of the pair being judged
+	loaded     int       // the row that view is of
 
 	values []rowValues // by table
-	hits   []uint32    // of a table's values: those that a unit may have
+	hits   []uint32    // places in a table's values that pass its filter
 	pairs  []valuePair
 
-	partners []uint32  // in a forest
-	walked   []*forest // those that the row at hand was compared in
-	outline  []byte    // of the row at hand, if it is a short text
+	partners []uint32  // found in a forest
+	walked   []*forest // the forests that the current row was looked up in
+	outline  []byte    // of the current row, if it is a short text
 
-	mine *KeyEmitter // of the row at hand
+	mine *KeyEmitter // makes the values of the current row
 }
 
-// rowValues are the values of all rows in a table, in their order.
+// rowValues are the values of all rows in one table, in order of the rows.
 type rowValues struct {
 	values []uint32
 	rows   []uint32
@@ -285,15 +294,17 @@ type rowValues struct {
 
 type valuePair struct{ row, unit uint32 }
 
-// nearPair says that a distinct fingerprint is within the distance of a row.
+// nearPair says that a distinct fingerprint of the index is within the distance of
+// a row's.
 type nearPair struct {
 	distinct uint32
 	row      int
 	distance int
 }
 
-// NewProber returns a Prober. With a nil judge documents of normal length
-// within the distance are the same, and others are no candidates.
+// NewProber returns a Prober. Judge gives the verdict on a candidate pair, a being
+// the view of the unit and b that of the row. If judge is nil, two documents match
+// if both are of normal length and their fingerprints within the distance.
 func (t *Index) NewProber(judge func(a, b *data.View) data.Evidence) *Prober {
 	m := &Prober{t: t, judge: judge, mine: NewKeyEmitter(nil, t.rule), values: make([]rowValues, len(t.tables))}
 	if t.wide != nil {
@@ -304,11 +315,14 @@ func (t *Index) NewProber(judge func(a, b *data.View) data.Evidence) *Prober {
 	return m
 }
 
-// Probe calls visit with every match of the rows, some hundred thousand at
-// most, each once, in no particular order. Unless hot is nil, it is called,
-// once, with each row that shares a hot key, and such a row is not
-// compared: crawls come with thousands of pages of one template night after
-// night, and rows of equal views can be compared as one.
+// Probe calls visit with every match of the rows, each once, in no particular
+// order. The rows should be at most some hundred thousand.
+//
+// If hot is not nil, Probe does not compare hot rows: those that share a value
+// with, or are near to, more than mostHot units. It calls hot once for each, and
+// the caller has to compare them. That is worth while because crawls bring the
+// same thousands of template pages every night, and the caller can compare rows of
+// equal views as one.
 func (m *Prober) Probe(rows *HistoryRows, visit func(HistoryMatch), hot func(row int)) {
 	m.loaded = -1
 	near := func(distinct uint32, row, distance int) {
@@ -345,13 +359,13 @@ func (m *Prober) Probe(rows *HistoryRows, visit func(HistoryMatch), hot func(row
 	}
 }
 
-// of lists the units of a distinct fingerprint.
+// of returns the units of a distinct fingerprint.
 func (t *Index) of(distinct uint32) []uint32 {
 	return t.sharing[t.starts[distinct]:t.starts[distinct+1]]
 }
 
-// probe calls found with the distinct fingerprints within the distance of the
-// rows'.
+// probe calls found with every distinct fingerprint of the index within the
+// distance of a row's.
 func (m *Prober) probe(rows *HistoryRows, found func(distinct uint32, row, distance int)) {
 	m.at, m.prints, m.wides = m.at[:0], m.prints[:0], m.wides[:0]
 	for i := range rows.N {
@@ -373,8 +387,8 @@ func (m *Prober) probe(rows *HistoryRows, found func(distinct uint32, row, dista
 	}
 }
 
-// findHot marks the rows that share a hot key, and keeps what the others are
-// near to.
+// findHot marks the hot rows in m.hot, and collects in m.near what the others are
+// near to. M.near may also hold pairs of hot rows, which Probe skips.
 func (m *Prober) findHot(rows *HistoryRows) {
 	t := m.t
 	m.near = m.near[:0]
@@ -402,11 +416,11 @@ func (m *Prober) findHot(rows *HistoryRows) {
 	}
 }
 
-// mayBeSame is false for a unit that is certainly not the same as a row, by
-// their sketches.
+// mayBeSame reports whether a unit may be the same as a row. False is certain: the
+// sketches differ too much.
 func (m *Prober) mayBeSame(rows *HistoryRows, u uint32, row int) bool {
 	if !m.t.rule.Bands || !m.t.rule.ShortTexts || len(rows.Letters(row)) > 0 {
-		return true // short texts are the same by their letters
+		return true // the letters of short texts decide, not the sketches
 	}
 	s := rows.Sketch(row)
 	return len(s) != data.SketchSize || sketch.Differ((*sketch.Sketch)(&m.t.units.sketches[u]), (*sketch.Sketch)(s)) <= m.t.differ
@@ -444,7 +458,7 @@ func (m *Prober) isNear(rows *HistoryRows, u uint32, row int) bool {
 	return bits.OnesCount64(units.lo[u]^rows.Lo[row])+bits.OnesCount64(high) <= m.t.rule.K
 }
 
-// readValues reads the values of all rows in all tables.
+// readValues collects the values of all rows, by table.
 func (m *Prober) readValues(rows *HistoryRows) {
 	for table := range m.values {
 		of := &m.values[table]
@@ -469,11 +483,11 @@ func (m *Prober) readValues(rows *HistoryRows) {
 // compared.
 const maxPairs = 256 << 10
 
-// table finds the matches by a table, for all rows before the next table: its
-// filter comes into the cache once for them. One night's documents share bands by
-// chance with those of a large library, so every other document of a large
-// library shares one with this run's by chance: what is done for such a pair waits
-// for memory, and is done for many at once.
+// table finds the matches that one table brings together. It goes through all rows
+// before the next table, so that the table's filter is loaded into the cache once.
+// About every other document of a large library shares a band with some document
+// of this run by chance. Looking at such a pair means waiting for memory, so pairs
+// are collected and looked at many at once.
 func (m *Prober) table(rows *HistoryRows, table int, visit func(HistoryMatch)) {
 	x, of := &m.t.tables[table], &m.values[table]
 	m.hits = slices.Grow(m.hits[:0], len(of.values)+1)[:len(of.values)+1]
@@ -517,8 +531,8 @@ func (m *Prober) table(rows *HistoryRows, table int, visit func(HistoryMatch)) {
 	m.comparePairs(rows, table, visit)
 }
 
-// comparePairs compares the pairs that share a value in a table, each once, and
-// forgets them. Those of a row come together.
+// comparePairs judges the pairs collected for a table, each once, and empties the
+// collection. Pairs of one row must be adjacent.
 func (m *Prober) comparePairs(rows *HistoryRows, table int, visit func(HistoryMatch)) {
 	left := m.pairs[:0]
 	for from, to := 0, 0; from < len(m.pairs); from = to {
@@ -527,7 +541,7 @@ func (m *Prober) comparePairs(rows *HistoryRows, table int, visit func(HistoryMa
 			to++
 		}
 		of := m.pairs[from:to]
-		slices.SortFunc(of, func(a, b valuePair) int { return cmp.Compare(a.unit, b.unit) }) // it may share several values with a unit
+		slices.SortFunc(of, func(a, b valuePair) int { return cmp.Compare(a.unit, b.unit) }) // a row may share several values with a unit
 		var s sketch.Sketch
 		copy(s[:], rows.Sketch(int(row)))
 		m.outline = m.outline[:0]

@@ -10,17 +10,25 @@ import (
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// ValueBits is the width of the values of all tables but those of segments:
-// bands, the keys of short texts, of which two that are cut to the same bits
-// only make a candidate pair in vain, and the keys of samples.
+// ValueBits is the width of a value in the tables of [Tables]: bands, the keys of
+// short texts, the keys of samples. Short texts' keys are wider and are cut to
+// it; two that become equal by that only make a candidate pair that fails
+// verification.
 const ValueBits = sketch.BandBits
 
 var _ [8 * sketch.SampleKeyBytes]struct{} = [ValueBits]struct{}{}
 
-// KeyEmitter is the map of the join: it makes a document's postings in all tables, by
-// whose keys candidate pairs come together. The tables of the layout's segments
-// come first, then those of [Tables]. A KeyEmitter holds buffers that are used again, so
-// one goroutine uses it at a time.
+// KeyEmitter is the map of the join: it makes a document's postings, one or more
+// for each table that the document is in. Tables are numbered from 0: first the
+// layout's segment tables, then those of [Tables]. A KeyEmitter reuses its
+// buffers, so only one goroutine may use it at a time.
+//
+// A posting travels in one of two forms:
+//
+//	                 64 bits (128 with wide fingerprints)
+//	segment table    the fingerprint: key and suffix together, see [Segments]
+//	other table      value, 32 bits │ 32 bits: start of the sketch (Pack),
+//	                                │          or the document's place (Column)
 type KeyEmitter struct {
 	layout  *simhash.Layout
 	rule    Rule
@@ -29,8 +37,8 @@ type KeyEmitter struct {
 	values  []uint64
 }
 
-// NewKeyEmitter returns the emitter for the layout's segments and the tables that the rule
-// asks for. With a nil layout it has no segments.
+// NewKeyEmitter returns the emitter for the layout's segments and for the tables
+// that the rule asks for. With a nil layout only Values and Column may be called.
 func NewKeyEmitter(layout *simhash.Layout, rule Rule) *KeyEmitter {
 	return &KeyEmitter{layout: layout, rule: rule}
 }
@@ -51,10 +59,13 @@ func (m *KeyEmitter) TableName(t int) string {
 	return m.layout.Prefix(t)
 }
 
-// Postings calls emit with the postings of a document in the tables first to
-// last − 1, and stops at its first error. The suffix tells most documents of a
-// group apart, so that Salt spreads them: of a segment's key it is the
-// fingerprint's other bits, else the first bits of the sketch.
+// Postings calls emit with the document's postings in the tables first to
+// last − 1. It stops at emit's first error and returns it.
+//
+// The suffix of a segment's posting is the fingerprint's other bits, that of
+// another table the first bits of the sketch. It differs between most documents
+// of a group, so Salt can spread a hot key by it, and is the same for identical
+// documents, so these stay together.
 func (m *KeyEmitter) Postings(first, last int, v *data.View, doc uint64, emit func(data.Posting) error) error {
 	segments := m.layout.Tables()
 	for t := first; v.Normal && t < min(last, segments); t++ {
@@ -74,9 +85,9 @@ func (m *KeyEmitter) Postings(first, last int, v *data.View, doc uint64, emit fu
 	return nil
 }
 
-// Values are a document's values in a table of [Tables]; none if it is not in
-// that table, or the rule does not ask for it. They are distinct and ascending,
-// and valid until the next call.
+// Values returns a document's values in a table of [Tables], distinct and
+// ascending. There are none if the document is not in the table or the rule does
+// not ask for the table. The result is valid until the next call.
 func (m *KeyEmitter) Values(t int, v *data.View) []uint64 {
 	if !Tables[t].Asked(&m.rule) {
 		return nil
@@ -85,8 +96,9 @@ func (m *KeyEmitter) Values(t int, v *data.View) []uint64 {
 	return m.values
 }
 
-// Column appends the postings of a document in a table of [Tables] as a column
-// holds them: value and, below it, place, which names the document.
+// Column appends a document's postings in a table of [Tables] in the form of a
+// column: the value in the upper half, and place, which names the document, in
+// the lower. [Value] and [Place] take one apart.
 func (m *KeyEmitter) Column(dst []uint64, t int, v *data.View, place uint32) []uint64 {
 	for _, value := range m.Values(t, v) {
 		dst = append(dst, value<<ValueBits|uint64(place))
@@ -94,8 +106,8 @@ func (m *KeyEmitter) Column(dst []uint64, t int, v *data.View, place uint32) []u
 	return dst
 }
 
-// Segments is the posting of a document in every segment table, as a column holds
-// it: key and suffix together are its fingerprint, whatever the table.
+// Segments returns a document's posting for a column of any segment table: its
+// fingerprint, since in every table key and suffix together are just that.
 func Segments[F columns.Fingerprint](v *data.View) F { return columns.Of[F](v.Hi, v.Lo) }
 
 // shortKeys appends the distinct keys of a short text, cut to ValueBits,
@@ -108,8 +120,9 @@ func shortKeys(s *sketch.Short, dst []uint64, letters []rune) []uint64 {
 	return slices.Compact(dst)
 }
 
-// Pack puts key and suffix of a posting together, as a column carries them: the
-// fingerprint of a segment's, 64 bits of another's. Key takes them apart again.
+// Pack joins key and suffix of a posting for a column. For a segment table the
+// result is the fingerprint; for another it is 64 bits, value above suffix.
+// [KeyEmitter.Key] gets the key back.
 func (m *KeyEmitter) Pack(key simhash.Key, suffix simhash.Fingerprint) simhash.Fingerprint {
 	if key.Table() < m.layout.Tables() {
 		return m.layout.Join(key, suffix)
@@ -117,7 +130,7 @@ func (m *KeyEmitter) Pack(key simhash.Key, suffix simhash.Fingerprint) simhash.F
 	return simhash.Fingerprint{Lo: key.Value()<<(64-ValueBits) | suffix.Lo}
 }
 
-// Key is the key of a posting of the table, packed.
+// Key returns the key of a packed posting of the table.
 func (m *KeyEmitter) Key(table int, packed simhash.Fingerprint) simhash.Key {
 	if table < m.layout.Tables() {
 		key, _ := m.layout.Key(table, packed)
@@ -126,23 +139,23 @@ func (m *KeyEmitter) Key(table int, packed simhash.Fingerprint) simhash.Key {
 	return simhash.NewKey(table, ValueBits, Value(packed.Lo))
 }
 
-// Value is the value of a packed posting of a table of [Tables], and of one of a
-// column.
+// Value returns the value of a posting of a table of [Tables], made by Pack or by
+// Column.
 func Value(packed uint64) uint64 { return packed >> (64 - ValueBits) }
 
-// Place is what names the document of a posting of a column.
+// Place returns what names the document in a posting made by Column.
 func Place(posting uint64) uint32 { return uint32(posting) }
 
-// Salt returns which of salts partial reduces takes a posting of that suffix: it
-// spreads one key's group over all of them, and brings equal suffixes together. It
-// depends on the posting's bits alone, so a task that is tried again repeats
-// itself exactly.
+// Salt returns which of the partial reduces, 0 to salts − 1, takes a posting of
+// that suffix. It spreads the group of a hot key over all of them, yet sends equal
+// suffixes, and so identical documents, to the same one. It depends on the suffix
+// alone and not on chance, so a task that is retried sends the same rows again.
 func Salt(hi, lo uint64, salts int) int {
 	return int(mix(hi^mix(lo)) % uint64(salts))
 }
 
-// Shard returns which of shards final reduces takes a key: all postings of one
-// key go to the same.
+// Shard returns which of the final reduces, 0 to shards − 1, takes a key. All
+// postings of a key go to the same one.
 func Shard(key uint64, shards int) int {
 	return int(mix(key) % uint64(shards))
 }

@@ -1,6 +1,23 @@
-// Package mapper holds the map stages of the job as pure functions: a document
-// becomes a fingerprint, a fingerprint its keys, a group its candidate pairs, a
-// candidate pair its verdict. They know no engine, no file format and no flag.
+// Package mapper holds the map stages of the job as pure functions. It knows no
+// engine, no file format and no flag.
+//
+//	document        ─ Fingerprinter ─────────────► fingerprint row and its view
+//	view            ─ KeyEmitter ────────────────► postings: key, suffix, document
+//	                  (package reducer gathers the postings of a key: a group)
+//	group           ─ SegmentComparer, Comparer ─► candidate pairs
+//	candidate pair  ─ Verifier ──────────────────► verdict with its evidence
+//
+// A view ([data.View]) is all that a verdict reads of a document: fingerprint,
+// sketch, length, the letters of a short text, the sample. Documents with equal
+// views get equal verdicts, so [Units] keep each distinct view once.
+//
+// Two documents may share keys in several tables, and several in one table. Their
+// pair is still reported once, without a list of the pairs seen so far: each
+// place where they meet computes, from the two views alone, which shared key is
+// the first, and reports the pair only if it is its own.
+//
+// [Rule.Candidate] says which pairs the whole join has to find; [Index] finds
+// the same among the documents of earlier nights.
 package mapper
 
 import (
@@ -14,10 +31,10 @@ import (
 	"github.com/neardup/neardup/simhash/template"
 )
 
-// Fingerprinter is the first map. It holds buffers that are used again, so one
-// goroutine uses it at a time.
+// Fingerprinter is the first map: it turns documents into fingerprint rows. It
+// reuses its buffers, so only one goroutine may use it at a time.
 type Fingerprinter struct {
-	Samples bool // rows get samples too; needs sketches
+	Samples bool // also fill in samples; has no effect without sketches
 
 	workspace *simhash.Workspace
 	sketches  bool
@@ -27,21 +44,22 @@ type Fingerprinter struct {
 	letters   []rune
 }
 
-// NewFingerprinter returns a Fingerprinter that works in w; sketches says that
-// rows get what a verdict looks at, sketch and letters or sample. What templates, which
-// may be nil, has of a document's site is left out of its text.
+// NewFingerprinter returns a Fingerprinter that works in w. With sketches, rows
+// also get what verification reads: the sketch and, of a short text, its letters.
+// The Fingerprinter removes from each text the boilerplate that templates holds
+// for the document's site; nil templates remove nothing.
 func NewFingerprinter(w *simhash.Workspace, sketches bool, templates *template.Model) *Fingerprinter {
 	return &Fingerprinter{workspace: w, sketches: sketches, templates: templates}
 }
 
-// Text is the part of the document's text that is its own, valid until the
-// next call.
+// Text returns the document's text without its site's boilerplate. The result is
+// valid until the next call.
 func (f *Fingerprinter) Text(doc *data.Document) []byte {
 	text, _ := f.own(doc)
 	return text
 }
 
-// own is Text, with what was left out.
+// own is Text, and says how much boilerplate it removed.
 func (f *Fingerprinter) own(doc *data.Document) ([]byte, template.Left) {
 	site := template.Site(doc.ID)
 	if blocks, _ := f.templates.Site(site); blocks == 0 {
@@ -52,12 +70,12 @@ func (f *Fingerprinter) own(doc *data.Document) ([]byte, template.Left) {
 	return f.text, left
 }
 
-// Fingerprint fills row from doc, whose bytes row then refers to. It uses the
-// row's sketch, letters and sample again.
+// Fingerprint fills in row from doc. The row then refers to bytes of doc, and
+// keeps its own Sketch, Letters and Sample buffers, whose contents are replaced.
 func (f *Fingerprinter) Fingerprint(doc *data.Document, source string, row *data.FingerprintRow) {
 	own, left := f.own(doc)
 	title, lane := doc.Title, ""
-	if left.All { // which resembles nothing, not even its like
+	if left.All { // nothing but boilerplate: it is like no document, even one of the same boilerplate
 		title, own, lane = nil, nil, simhash.LengthTemplate
 	}
 	r := f.workspace.Fingerprint(title, own)
@@ -100,13 +118,13 @@ func (f *Fingerprinter) Fingerprint(doc *data.Document, source string, row *data
 			row.Letters = utf8.AppendRune(row.Letters, c)
 		}
 		if sketch.Few(row.Letters) {
-			row.Sample = row.Sample[:0] // so few words stand in many a text that has nothing to do with it
+			row.Sample = row.Sample[:0] // many unrelated texts contain so few words
 		}
 	}
 }
 
-// View sets v to what a verdict looks at of row. Its letters and its sample are
-// the row's.
+// View sets v to the view of row: the part of it that a verdict reads. Letters
+// and Sample of v are slices of the row.
 func View(row *data.FingerprintRow, v *data.View) {
 	*v = data.View{
 		Hi: row.Hi, Lo: row.Lo,

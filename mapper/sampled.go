@@ -2,20 +2,22 @@ package mapper
 
 import "github.com/neardup/neardup/simhash/sketch"
 
-// Sampled finds the candidate pairs of the table Samples in memory. It counts
-// the keys that a unit shares with each of those behind it, before any of their
-// samples is looked at: most share one. It never changes, and is safe for
-// concurrent use.
+// Sampled finds the candidate pairs of the table Samples in memory. A candidate
+// needs at least two shared keys, and most units that meet share only one. So
+// Sampled counts the shared keys from the postings first, and reads samples only
+// where the count leaves the answer open. It is immutable and safe for concurrent
+// use.
 type Sampled struct {
 	units   *Units
 	records []uint64 // value << 32 | unit, ascending
-	starts  []int    // by unit: from where to where in behind its own are
-	behind  []uint64 // places in records of the next with the same value
-	hot     []uint8  // by unit: how many of its keys are of too many units to be compared
+	starts  []int    // unit u has behind[starts[u]:starts[u+1]]
+	behind  []uint64 // for each key of the unit, the place in records of the next unit with that key
+	hot     []uint8  // by unit: how many of its keys are hot, and so not compared
 }
 
-// NewSampled returns the candidates among units, whose records in the table are
-// value << 32 | unit, ascending. It keeps records, and room, which is as long.
+// NewSampled returns the candidates among units. Records are their postings in the
+// table, value << 32 | unit, ascending; room is a buffer of the same length. The
+// result keeps both.
 func NewSampled(units *Units, records, room []uint64) *Sampled {
 	s := &Sampled{units, records, make([]int, units.Len()+2), room, make([]uint8, units.Len())}
 	starts := s.starts[2:] // of the unit before, until they are filled in
@@ -44,7 +46,7 @@ func NewSampled(units *Units, records, room []uint64) *Sampled {
 	return s
 }
 
-// groups calls yield with where each value's records are.
+// groups calls yield for each value, whose records are records[from:to].
 func (s *Sampled) groups(yield func(from, to int)) {
 	for from, to := 0, 0; from < len(s.records); from = to {
 		for to < len(s.records) && s.records[to]>>32 == s.records[from]>>32 {
@@ -54,14 +56,15 @@ func (s *Sampled) groups(yield func(from, to int)) {
 	}
 }
 
-// sampledCounter counts keys, for one goroutine at a time.
+// sampledCounter counts the keys that one unit shares with others.
 type sampledCounter struct {
-	shared []uint8 // by unit
-	others []uint32
+	shared []uint8  // by other unit; all 0 between calls
+	others []uint32 // the units whose count is not 0
 }
 
-// Each calls visit with every unit behind this one whose sample is alike by the
-// verifier's rule, once.
+// Each calls visit once with every unit of a higher number that is a candidate
+// with this one by the verifier's rule. Goroutines may call it concurrently, each
+// with a Verifier of its own.
 func (s *Sampled) Each(v *Verifier, unit uint32, visit func(other uint32)) {
 	c := &v.sampled
 	if len(c.shared) < s.units.Len() {
@@ -91,8 +94,8 @@ func (s *Sampled) Each(v *Verifier, unit uint32, visit func(other uint32)) {
 	}
 }
 
-// sampledAlike reports whether the samples of two units are alike, which have at
-// least and at most so many keys in common.
+// sampledAlike reports whether the samples of two units are alike. They are known
+// to share at least and at most so many keys: hot keys were not counted.
 func (v *Verifier) sampledAlike(u *Units, a, b uint32, least, most int) bool {
 	x, y := u.lengths[a], u.lengths[b]
 	edited := v.rule.ordered(x, y, sketch.Differ((*sketch.Sketch)(&u.sketches[a]), (*sketch.Sketch)(&u.sketches[b])))

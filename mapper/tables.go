@@ -7,53 +7,55 @@ import (
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// Table is one way to bring documents together, beside the segments of the
-// fingerprint: documents that share a value in it are compared. All that find
-// candidate pairs, in memory, by way of the disk, on a cluster, among earlier
-// nights, range over the one list [Tables].
+// Table is one way to bring documents together besides the segments of the
+// fingerprint: documents that share a value in it are compared. Whatever finds
+// candidate pairs (in memory, on disk, on a cluster, among earlier nights) ranges
+// over the one list [Tables].
 type Table struct {
 	Name  string
-	Reads data.ViewColumns // what Values and Brings read of a view, beside the fingerprint
+	Reads data.ViewColumns // the parts of a view that Values and Brings read, besides the fingerprint
 
-	// Asked reports whether a rule has the table.
+	// Asked reports whether the rule uses the table.
 	Asked func(r *Rule) bool
 
-	// Values appends a document's values in the table, of 32 bits, distinct and
-	// ascending: none if it is not in it. The emitter has buffers for one goroutine.
+	// Values appends a document's values in the table, of ValueBits bits each,
+	// distinct and ascending. It appends none for a document that is not in the
+	// table. It may use the emitter's buffers.
 	Values func(dst []uint64, m *KeyEmitter, v *data.View) []uint64
 
-	// Brings reports whether two documents are candidates by the table: then they
-	// share a value.
+	// Brings reports whether the table makes two documents a candidate pair. If so,
+	// they share a value.
 	Brings func(r *Rule, a, b *data.View) bool
 
-	// FirstShared reports whether the table is the one that reports a pair: two
-	// documents may share values in several tables, and their pair is to come out
-	// once. It is asked of pairs that the table brings together and that are not
-	// within the distance. Within the table, the smallest value that both documents
-	// have reports the pair.
+	// FirstShared reports whether this table, whose place is t, is the one that
+	// reports a pair: two documents may share values in several tables, but their
+	// pair comes out once. It is called only for pairs that the table brings
+	// together and whose fingerprints are farther apart than the rule's K. Within
+	// the table the smallest value that both documents have reports the pair.
 	FirstShared func(r *Rule, t int, a, b *data.View) bool
 
-	// Unlike says that the table is for pairs that are certainly not the same by
-	// their sketches; of other tables these are no pairs.
+	// Unlike says that the table is for pairs whose sketches rule out that they are
+	// the same: one text may contain the other, for example. All other tables drop
+	// such pairs.
 	Unlike bool
 
-	// Most, unless 0, is how many documents may share a value: more of them say
-	// nothing and are not compared.
+	// Most is the size up to which a group is compared; a larger one is not, as a
+	// value that so many documents share says nothing. 0: no limit.
 	Most int
 }
 
-// Places in Tables, by which Candidate.Table names them: the bands of the
-// sketches are 0 to sketch.Bands − 1.
+// Places in [Tables], as Candidate.Table has them. The bands of the sketches are 0
+// to sketch.Bands − 1.
 const (
-	SegmentTables = -1               // all segments
+	SegmentTables = -1               // all segment tables together
 	ShortTexts    = sketch.Bands     // the keys of short texts
 	Samples       = sketch.Bands + 1 // the sampled shingles
-	BuiltIn       = sketch.Bands + 2 // how many they are: an added table comes behind them
+	BuiltIn       = sketch.Bands + 2 // the number of these; added tables come behind
 )
 
-// Tables is the list of all tables beside those of segments. What a further one
-// needs is an entry here; a test that brings one of its own appends it before
-// anything runs.
+// Tables is the list of all tables besides those of segments. To add a table, add
+// an entry here; a test that needs one of its own appends it before anything runs.
+// Nothing may change the list after that.
 var Tables = builtIn()
 
 func builtIn() (tables []Table) {

@@ -7,33 +7,42 @@ import (
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// Units are the different views of a night's documents: what is found for a
-// unit is found for each document that looks like it. Of views that no verdict
-// looks at they keep the fingerprint alone.
+// Units is a set of distinct views, numbered from 0 in the order in which they
+// were added. A view is what a verdict reads of a document (see [data.View]); a
+// unit is one view and stands for all documents that have it. So a page that was
+// crawled a million times is compared once, and what holds for its unit holds for
+// each copy.
+//
+// Views are kept as columns, so that a scan of one of them touches no other.
+// Without verification verdicts read the fingerprint alone, and so do Units: the
+// other columns stay empty.
+//
+// Only one goroutine may add units, and none may read meanwhile. Afterwards any
+// number may read.
 type Units struct {
 	verified bool
 	hi, lo   []uint64 // hi is nil while all are 0
 	normal   []bool   // this and what follows only if verified
 	lengths  []uint32
 	sketches [][data.SketchSize]byte
-	letters  []byte // of each short text its outline and its letters
-	ends     []int  // of letters
+	letters  []byte // of each short text its outline, then its letters
+	ends     []int  // where each unit's part of letters ends
 	samples  []byte
-	sampled  []int // where each unit's sample ends; nil while all are empty
+	sampled  []int // where each unit's part of samples ends; nil while all are empty
 
-	table  []uint32 // unit + 1; 0: free
+	table  []uint32 // hash table of views, linear probing: unit + 1; 0: free
 	packed []byte
 }
 
-// NewUnits returns no units. Without verification all that are added are of
-// the normal lane, and equal when their fingerprints are.
+// NewUnits returns an empty set. Without verification every view counts as one of
+// normal length, and two views are equal if their fingerprints are.
 func NewUnits(verified bool) *Units { return &Units{verified: verified} }
 
 // Len is the number of units.
 func (u *Units) Len() int { return len(u.lo) }
 
-// Add returns the unit of a view, which is a new one if no view like it was
-// added before.
+// Add returns the unit of a view. It makes a new one if no equal view was added
+// before.
 func (u *Units) Add(v *data.View) uint32 {
 	if 3*(u.Len()+1) > 2*len(u.table) {
 		u.table = make([]uint32, max(16, 2*len(u.table)))
@@ -53,8 +62,9 @@ func (u *Units) Add(v *data.View) uint32 {
 	return uint32(u.Len() - 1)
 }
 
-// Append adds a view that is known to be a new one, to units to which Add adds
-// none.
+// Append adds a view without looking for an equal one: the caller knows that
+// there is none. One set must not mix Append and Add, as Append leaves the hash
+// table alone.
 func (u *Units) Append(v *data.View) {
 	if v.Hi != 0 && u.hi == nil {
 		u.hi = make([]uint64, u.Len())
@@ -85,7 +95,7 @@ func (u *Units) RemoveLast() {
 	var v data.View
 	u.View(uint32(last), &v)
 	at, _ := u.place(&v)
-	u.table[at] = 0 // of those that are there none was placed past it
+	u.table[at] = 0 // it was inserted last, so no other unit's probe passed over this slot
 	u.lo = u.lo[:last]
 	if u.hi != nil {
 		u.hi = u.hi[:last]
@@ -100,7 +110,7 @@ func (u *Units) RemoveLast() {
 	}
 }
 
-// withoutLast are the bytes of all units but the last one.
+// withoutLast cuts the last unit's bytes off a column of variable length.
 func withoutLast(b []byte, ends []int) ([]byte, []int) {
 	ends = ends[:len(ends)-1]
 	if len(ends) == 0 {
@@ -109,8 +119,8 @@ func withoutLast(b []byte, ends []int) ([]byte, []int) {
 	return b[:ends[len(ends)-1]], ends
 }
 
-// place returns where in the table a view is, with its unit + 1, or would be,
-// with 0.
+// place returns the slot of a view in the hash table and its unit + 1. For a view
+// that is not there it returns the free slot it would take, and 0.
 func (u *Units) place(v *data.View) (at uint64, unit uint32) {
 	key := *v
 	if !u.verified {
@@ -131,8 +141,8 @@ func (u *Units) place(v *data.View) (at uint64, unit uint32) {
 	return at, 0
 }
 
-// View sets v to what a verdict looks at of a unit; its letters and its sample
-// are not to be changed.
+// View sets v to a unit's view. Its Letters and Sample belong to the set: the
+// caller must not change them.
 func (u *Units) View(unit uint32, v *data.View) {
 	*v = data.View{Hi: u.high(unit), Lo: u.lo[unit], Normal: true}
 	if u.verified {
@@ -158,8 +168,8 @@ func (u *Units) lettersOf(unit uint32) []byte {
 	return b[b.Size():]
 }
 
-// shortText returns the outline of a short text's unit, with its letters behind
-// it; of another nothing.
+// shortText returns a unit's outline with its letters behind it, or nothing if
+// its text is not short.
 func (u *Units) shortText(unit uint32) sketch.Outline {
 	if !u.verified {
 		return nil
@@ -167,7 +177,8 @@ func (u *Units) shortText(unit uint32) sketch.Outline {
 	return stretch(u.letters, u.ends, unit)
 }
 
-// stretch is the bytes of a unit, of all whose bytes end there.
+// stretch returns a unit's bytes in a column of variable length: b holds the
+// bytes of all units, ends where each one's end.
 func stretch(b []byte, ends []int, unit uint32) []byte {
 	start := 0
 	if unit > 0 {
@@ -183,8 +194,8 @@ func (u *Units) sampleOf(unit uint32) []byte {
 	return stretch(u.samples, u.sampled, unit)
 }
 
-// Rows are the units as documents of earlier nights, by their numbers; units
-// are not to be added meanwhile.
+// Rows returns the units in the form of earlier nights' documents, row i being
+// unit i. No unit may be added while the rows are in use.
 func (u *Units) Rows() *HistoryRows {
 	r := &HistoryRows{N: u.Len(), Hi: u.hi, Lo: u.lo, Normal: make([]bool, u.Len()), View: func(i int, v *data.View) { u.View(uint32(i), v) }}
 	if r.Hi == nil {

@@ -9,38 +9,46 @@ import (
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// Rule says which documents are candidate pairs, and when they are the same.
-// The zero Rules compare nothing but fingerprints.
+// Rule says which documents are candidate pairs, and when they are the same. The
+// embedded sketch.Rules hold the limits of the verdict.
 type Rule struct {
-	K          int  // documents of normal length within this distance are candidates
-	Bands      bool // so are those whose sketches share a band
-	ShortTexts bool // and short texts that share a key; so are, if Containment is asked for, those of like samples
-	Verified   bool // candidates are judged by Rules; else all of them are the same
-	ByLength   bool // if Verified: by sketch.Piecewise alone, with K for the shortest; sketches are not looked at
+	// Which documents are candidates; any one of these suffices. If Containment is
+	// set, documents of similar samples are candidates too.
+	K          int  // documents of normal length whose fingerprints are within this distance
+	Bands      bool // documents whose sketches share a band
+	ShortTexts bool // short texts that share a key
+
+	// When candidates are the same.
+	Verified bool // as Rules say; without, all of them are
+	ByLength bool // with Verified: by sketch.Piecewise alone, K being the limit of the shortest texts; sketches are not read
 	sketch.Rules
 
-	Forms *sketch.Forms // of short texts of one form that differ in its slot none are the same; may be nil
+	// Forms are the known forms of short texts, such as a headline with another city
+	// each time. Two texts of one form that differ in its slot are not the same. May
+	// be nil.
+	Forms *sketch.Forms
 }
 
-// Candidate reports whether two documents are a candidate pair: the one rule
-// that every index and every join finds the pairs of. It says nothing of the
-// bounds on hot keys.
+// Candidate reports whether two documents are a candidate pair. It is the
+// definition that every join and index has to agree with; they may miss pairs
+// only by the bounds on hot keys, which Candidate does not know.
 func (r *Rule) Candidate(a, b *data.View) bool {
 	if r.near(a, b) {
 		return true
 	}
 	for t := range Tables {
-		if Tables[t].Brings(r, a, b) { // of short texts, few edits leave them a key in common
+		if Tables[t].Brings(r, a, b) {
 			return true
 		}
 	}
 	return r.Verified && a.Equal(b)
 }
 
-// Estimates reports whether verdicts rest on an estimate of the texts' similarity.
+// Estimates reports whether verdicts rest on the sketches' estimate of the texts'
+// similarity.
 func (r *Rule) Estimates() bool { return r.Verified && !r.ByLength }
 
-// Sketched reports whether there are other tables than those of segments.
+// Sketched reports whether the rule uses any table besides those of segments.
 func (r *Rule) Sketched() bool {
 	return slices.ContainsFunc(Tables, func(t Table) bool { return t.Asked(r) })
 }
@@ -55,44 +63,46 @@ func (r *Rule) isShort(v *data.View) bool { return r.ShortTexts && len(v.Letters
 // banding reports whether two documents are candidates by their bands.
 func (r *Rule) banding(a, b *data.View) bool { return r.Bands && firstBand(a, b) >= 0 }
 
-// sampled reports whether two documents are candidates by their samples: for one
-// may contain the other, or as their sketches say that one may be the other,
-// edited.
+// sampled reports whether two documents are candidates by their samples: one may
+// contain the other, or, if their sketches are alike enough, be an edited version
+// of it.
 func (r *Rule) sampled(a, b *data.View) bool {
 	return r.isSampled(a) && r.isSampled(b) &&
 		sketch.AlikeSamples(a.Sample, b.Sample, int(a.Length), int(b.Length), r.ordered(a.Length, b.Length, differ(a, b)), 0, len(a.Sample))
 }
 
-// ordered reports whether two texts of those lengths, whose sketches differ in so
-// many bits, are asked for the order of their letters.
+// ordered reports whether verification compares the order of letters of two texts.
+// X and y are their lengths in characters, differ the number of bits in which
+// their sketches differ.
 func (r *Rule) ordered(x, y uint32, differ int) bool {
 	return r.Ordered(sketch.Estimate(differ), int(min(x, y)), int(max(x, y)))
 }
 
-// isSampled reports whether a document has a sample that is looked at.
+// isSampled reports whether a document has a sample and the rule reads it.
 func (r *Rule) isSampled(v *data.View) bool { return r.Containment > 0 && len(v.Sample) > 0 }
 
-// byEdits reports whether two short texts are compared, by their edits.
+// byEdits reports whether two documents are short texts, which are compared by
+// edits: letters inserted, deleted or replaced.
 func (r *Rule) byEdits(a, b *data.View) bool { return r.isShort(a) && r.isShort(b) }
 
 func (r *Rule) banded(v *data.View) bool { return r.Bands && v.Sketch != [data.SketchSize]byte{} }
 
-// Verifier gives the verdict on candidate pairs. It holds buffers that are used
-// again, so one goroutine uses it at a time.
+// Verifier gives the verdict on candidate pairs. It reuses its buffers, so only
+// one goroutine may use it at a time.
 type Verifier struct {
 	rule   Rule
-	differ int // bits of the sketches beyond which the verdict is no
+	differ int // if sketches differ in more bits, they alone rule the pair out
 	short  sketch.Short
 	a, b   []rune
 
 	mine, others *KeyEmitter // of the two documents at hand
 	sampled      sampledCounter
-	owned        []ownedPair // some pairs of short texts; nil before the first
+	owned        []ownedPair // a cache of pairs of short texts; nil before the first
 }
 
-// An ownedPair is a pair of short texts with the key that reports it, none if
-// they are not the same. Pages of one form share dozens of keys, and are judged
-// once.
+// An ownedPair remembers of a pair of short texts which key reports it: noKey if
+// they are not the same. Pages of one form share dozens of keys; with the cache
+// most such pairs are judged once and not for each key.
 type ownedPair struct{ a, b, key uint64 }
 
 const (
@@ -100,7 +110,7 @@ const (
 	mostOwned = 1 << 16 // a power of two
 )
 
-// ownedAt is where a pair is remembered.
+// ownedAt returns the cache's slot for a pair, which another pair may occupy.
 func (v *Verifier) ownedAt(c *Candidate) *ownedPair {
 	if v.owned == nil {
 		v.owned = make([]ownedPair, mostOwned)
@@ -108,26 +118,32 @@ func (v *Verifier) ownedAt(c *Candidate) *ownedPair {
 	return &v.owned[mix(c.A^mix(c.B))%mostOwned]
 }
 
-// NewVerifier returns a Verifier by the rule.
+// NewVerifier returns a Verifier that judges by the rule.
 func NewVerifier(rule Rule) *Verifier {
 	return &Verifier{rule: rule, differ: sketch.MostDiffer(rule.Least()), mine: NewKeyEmitter(nil, rule), others: NewKeyEmitter(nil, rule)}
 }
 
-// Candidate is a candidate pair: two documents and where they share a key.
+// Candidate is a candidate pair: two documents, and the table and value that they
+// share.
 type Candidate struct {
-	A, B  uint64 // numbers, A < B
-	Table int    // SegmentTables, a band, ShortTexts or Samples
-	Key   uint64 // the value; of segments 0
+	A, B  uint64 // document numbers, A < B
+	Table int    // a place in Tables, or SegmentTables
+	Key   uint64 // the shared value; 0 for segments
 
-	Distance uint8 // of a candidate by SegmentTables
+	Distance uint8 // of the fingerprints; set only with SegmentTables
 }
 
-// Pair is the verdict on a candidate pair, whose views are a and b. Of the
-// tables and keys that two documents share the first alone reports them: ok is
-// false for the others, as it is for documents that are not the same. A pair
-// whose texts have to decide is data.Undecided; one of the table Samples always is,
-// and each candidate of it reports it: any key that the two share may be hot. A
-// Verifier's candidates are of one set of documents.
+// Pair gives the verdict on a candidate pair, whose views are a and b. Ok is false
+// if the documents are not the same. It is also false if the candidate is not the
+// one that reports the pair: of all tables and values that two documents share,
+// only the first does.
+//
+// If the texts have to decide, the reason is data.Undecided. Pairs of the table
+// Samples always are, and every value they share reports them: a rule by the
+// first value would lose the pair if that value is hot and not compared.
+//
+// All candidates given to one Verifier must number documents of the same set,
+// since it remembers pairs by their numbers.
 func (v *Verifier) Pair(c *Candidate, a, b *data.View) (p data.Pair, ok bool) {
 	if v.rule.Verified && !v.isFirstSharedTable(c, a, b) {
 		return p, false
@@ -149,14 +165,15 @@ func (v *Verifier) Pair(c *Candidate, a, b *data.View) (p data.Pair, ok bool) {
 		*v.ownedAt(c) = ownedPair{c.A, c.B, key}
 		return p, key == c.Key
 	case Samples:
-		return p, reason == data.Undecided // else two short texts, which share a key
+		return p, reason == data.Undecided // if decided they are short texts, whose own table reports them
 	}
 	return p, reason != data.NotTheSame && (c.Table < ShortTexts || v.firstValue(c.Table, a, b) == c.Key)
 }
 
-// isFirstSharedTable reports whether the candidate's table is the one that reports the pair, as far as that
-// can be told before its verdict. One that is certainly not the same belongs to
-// the samples: if anything, one text contains the other.
+// isFirstSharedTable reports whether the candidate's table is the one that reports
+// the pair, as far as that can be told before the verdict. A pair that the
+// sketches rule out is left to the table Samples: at most one text contains the
+// other.
 func (v *Verifier) isFirstSharedTable(c *Candidate, a, b *data.View) bool {
 	r := &v.rule
 	if r.ByLength {
@@ -173,9 +190,10 @@ func (v *Verifier) isFirstSharedTable(c *Candidate, a, b *data.View) bool {
 	return alike && !r.near(a, b) && t.FirstShared(r, c.Table, a, b)
 }
 
-// Unlike reports whether two units that are a candidate pair by that table, which
-// is not Samples, are certainly none of that table's pairs, by their sketches or the
-// outlines of their letters alone: most candidates are not.
+// Unlike reports whether sketches or outlines alone rule out a candidate pair of
+// two units in that table, which must not be Samples. True is certain: the verdict
+// would be no. False says nothing. Most candidates that are not the same are ruled
+// out here, without a verdict.
 func (v *Verifier) Unlike(u *Units, table int, a, b uint32) bool {
 	if v.rule.ByLength {
 		return false
@@ -183,8 +201,8 @@ func (v *Verifier) Unlike(u *Units, table int, a, b uint32) bool {
 	return unlike(v.differ, table, u.shortText(a), u.shortText(b), (*sketch.Sketch)(&u.sketches[a]), (*sketch.Sketch)(&u.sketches[b]))
 }
 
-// unlike is Unlike of two documents of those sketches and, if they are short texts,
-// outlines. Differ is that of a Verifier.
+// unlike is Unlike for two documents with sketches a and b and outlines x and y,
+// which are empty unless the text is short. Differ is the Verifier's.
 func unlike(differ, table int, x, y sketch.Outline, a, b *sketch.Sketch) bool {
 	bothShort := len(x) > 0 && len(y) > 0
 	if bothShort && x.Few() && y.Few() {
@@ -194,11 +212,11 @@ func unlike(differ, table int, x, y sketch.Outline, a, b *sketch.Sketch) bool {
 	if apart > differ && (apart > slipsDiffer || !bothShort) {
 		return true
 	}
-	return table == ShortTexts && x.Unlike(y) // by other tables it may be one that shingles decide on
+	return table == ShortTexts && x.Unlike(y) // in another table the shingles may decide, whatever the outlines say
 }
 
-// most is in how many bits the sketches of two documents that are not few differ
-// at most if they are the same.
+// most is the largest number of bits in which the sketches of two documents may
+// differ if they are the same. It does not hold for pairs that are few.
 func (v *Verifier) most(a, b *data.View) int {
 	if v.rule.byEdits(a, b) {
 		return max(v.differ, slipsDiffer)
@@ -206,32 +224,33 @@ func (v *Verifier) most(a, b *data.View) int {
 	return v.differ
 }
 
-// slipsDiffer is in how many bits the sketches of texts that are the same but
-// for slips differ at most. A seventh of the characters leaves texts about as alike
-// as that; pages of one form, which share some keys, mostly are less.
+// slipsDiffer is the most bits in which the sketches of two short texts may differ
+// if edits are to decide on them. It stands for a similarity of 0.25, which is
+// about what remains when a seventh of the characters is edited. Most pages of one
+// form, which share keys, are less alike.
 var slipsDiffer = sketch.MostDiffer(0.25)
 
-// few reports whether two documents are judged by their edits alone, in whatever
-// way they became candidates: both have few letters.
+// few reports whether both documents have so few letters that edits alone decide,
+// whichever table made them candidates.
 func few(a, b *data.View) bool {
 	return len(a.Letters) > 0 && len(b.Letters) > 0 && sketch.Few(a.Letters) && sketch.Few(b.Letters)
 }
 
-// differ is in how many bits the sketches of two documents differ: in all if
-// one has none.
+// differ is the number of bits in which the sketches of two documents differ: all
+// of them if one document has no sketch.
 func differ(a, b *data.View) int {
 	return sketch.Differ((*sketch.Sketch)(&a.Sketch), (*sketch.Sketch)(&b.Sketch))
 }
 
-// Judge is the verdict on two candidates and what it rests on.
+// Judge returns the verdict on two candidates as its evidence: reason and figure.
 func (v *Verifier) Judge(a, b *data.View) data.Evidence {
 	_, e := v.Verdict(a, b)
 	return e
 }
 
-// Verdict is Judge with its reason in words, which tells why documents are not
-// the same, too: two short texts are judged by their edits, all others, and
-// those that have shingles enough, by their sketches.
+// Verdict is Judge with the reason in words, also for documents that are not the
+// same. Two texts of few letters are judged by their edits. All others are judged
+// by their sketches; if both are short texts, edits may also say yes.
 func (v *Verifier) Verdict(a, b *data.View) (sketch.Verdict, data.Evidence) {
 	verdict, e := v.verdict(a, b)
 	if e.Reason != data.NotTheSame && v.rule.Forms.Len() > 0 && v.rule.byEdits(a, b) {
@@ -284,7 +303,8 @@ func (v *Verifier) verdict(a, b *data.View) (sketch.Verdict, data.Evidence) {
 	return verdict, e
 }
 
-// byLength is the verdict by the distance and the longer text.
+// byLength gives the verdict by the distance alone, whose limit depends on the
+// length of the longer text.
 func (v *Verifier) byLength(a, b *data.View) (sketch.Verdict, data.Evidence) {
 	if Distance(a, b) > sketch.Piecewise(v.rule.K, int(max(a.Length, b.Length))) {
 		return sketch.Verdict{Reason: sketch.ReasonLengthFar}, data.Evidence{Reason: data.NotTheSame}
@@ -292,9 +312,10 @@ func (v *Verifier) byLength(a, b *data.View) (sketch.Verdict, data.Evidence) {
 	return sketch.Verdict{Same: true, Reason: sketch.ReasonLengthNear}, data.Evidence{Reason: data.ByDistance}
 }
 
-// asksTexts reports whether texts decide on a pair on which the sketches are
-// sure: whether of one that is not the same one contains the other, or is it,
-// edited, and on every pair that the samples alone bring together.
+// asksTexts reports whether the texts have to decide although the sketches gave a
+// clear answer. If that is no, one text may still contain the other or be an
+// edited version of it. If it is yes, the texts confirm pairs that only the
+// samples brought together.
 func (v *Verifier) asksTexts(same bool, a, b *data.View) bool {
 	r := &v.rule
 	if !same {
@@ -303,8 +324,9 @@ func (v *Verifier) asksTexts(same bool, a, b *data.View) bool {
 	return !v.met(a, b) && !a.Equal(b) && r.sampled(a, b)
 }
 
-// met reports whether two documents are candidates by their fingerprints or
-// bands, not by a short text's keys alone, which are for few edits, or samples.
+// met reports whether two documents are candidates by fingerprint or band. Others
+// are candidates only by a short text's keys, which are for few edits, or by their
+// samples.
 func (v *Verifier) met(a, b *data.View) bool {
 	return v.rule.near(a, b) || v.rule.banding(a, b)
 }
@@ -326,8 +348,9 @@ func (v *Verifier) edits(a, b *data.View) (sketch.Verdict, data.Evidence) {
 	return verdict, e
 }
 
-// EstimatedJaccard is the estimated Jaccard similarity, 0 to 1, that the evidence says: the share of a
-// short text's characters that stay, else the estimate by the sketches.
+// EstimatedJaccard returns the similarity, 0 to 1, that the evidence stands for:
+// the sketches' estimate of the Jaccard similarity or, if edits decided, the share
+// of the longer text's letters that were not edited.
 func EstimatedJaccard(e data.Evidence) float64 {
 	switch e.Reason {
 	case data.ByEquality, data.ByEdits:
@@ -336,34 +359,35 @@ func EstimatedJaccard(e data.Evidence) float64 {
 	return sketch.Estimate(int(e.Figure))
 }
 
-// Text is what an undecided pair is settled by.
+// Text is what Settle reads of the text of a document.
 type Text struct {
 	Length   int      // in characters, in normal form
 	Shingles []uint64 // as sketch.Shingles gives them
 	Letters  []rune   // as sketch.Letters gives them
-	Left     float64  // share of the page that was left out before, as what its site's pages share
+	Left     float64  // share of the page, 0 to 1, that was removed as boilerplate
 }
 
-// A text that says little of its own is contained in no other: a column's note, a
-// footer, a list's entry stands in many pages. It has ownLetters letters at least, and
-// is ownShare of its page.
+// A small text does not count as contained in another: a column's note, a footer or
+// an entry of a list stands in many pages. To count, a text has at least ownLetters
+// letters, and at least ownShare of its page is not boilerplate.
 const (
 	ownLetters = 100
 	ownShare   = 0.2
 )
 
-// isOwn reports whether the text says enough of its own to be contained in another.
+// isOwn reports whether the text is large enough to count as contained in another.
 func (t *Text) isOwn() bool { return len(t.Letters) >= ownLetters && t.Left <= 1-ownShare }
 
-// Set makes t that of a text in normal form. It uses what t holds again.
+// Set fills in t from a text in normal form, reusing the slices of t.
 func (t *Text) Set(text []byte) {
 	t.Length, t.Left = utf8.RuneCount(text), 0
 	t.Shingles = sketch.Shingles(t.Shingles[:0], text)
 	t.Letters = sketch.Letters(t.Letters[:0], text)
 }
 
-// Settle is the verdict on an undecided pair by its texts with what their shingles
-// have in common and, if their letters decided, how these differ.
+// Settle gives the verdict on an undecided pair by its texts. It returns the
+// reason, the overlap of their shingles and, if the order of their letters decided,
+// how these differ. Contains means that x contains y, Contained the reverse.
 func (v *Verifier) Settle(x, y *Text) (data.Reason, data.Overlap, sketch.Edited) {
 	jaccard, containment := sketch.Overlap(x.Shingles, y.Shingles)
 	o := data.Overlap{Jaccard: float32(jaccard), Containment: float32(containment)}
@@ -382,13 +406,13 @@ func (v *Verifier) Settle(x, y *Text) (data.Reason, data.Overlap, sketch.Edited)
 	return data.NotTheSame, o, edited
 }
 
-// settled are the reasons for which texts say that a pair is the same.
+// settled maps a verdict's words to the reason of a pair whose texts are the same.
 var settled = map[string]data.Reason{
 	sketch.ReasonTextsAlike: data.ByTexts, sketch.ReasonTextsSlips: data.BySlips, sketch.ReasonTextsOrder: data.ByOrder,
 }
 
-// Estimated is Judge of two candidates whose texts are gone: if the pair is open,
-// what the estimate says.
+// Estimated is Judge for candidates whose texts are no longer available. An
+// undecided pair is then decided by the estimate.
 func (v *Verifier) Estimated(a, b *data.View) data.Evidence {
 	e := v.Judge(a, b)
 	if e.Reason != data.Undecided {
@@ -416,7 +440,8 @@ func Distance(a, b *data.View) int {
 	return bits.OnesCount64(a.Hi^b.Hi) + bits.OnesCount64(a.Lo^b.Lo)
 }
 
-// firstBand is the first band that two documents share, −1 if they share none.
+// firstBand returns the first band that two documents share, or −1 if there is
+// none.
 func firstBand(a, b *data.View) int {
 	if a.Sketch == [data.SketchSize]byte{} || b.Sketch == [data.SketchSize]byte{} {
 		return -1
@@ -430,13 +455,13 @@ func firstBand(a, b *data.View) int {
 	return -1
 }
 
-// firstValue is the smallest value that two documents share in a table.
+// firstValue returns the smallest value that two documents share in a table.
 func (v *Verifier) firstValue(t int, a, b *data.View) uint64 {
 	return firstCommon(v.mine.Values(t, a), v.others.Values(t, b))
 }
 
-// firstCommon is the smallest number of both, which ascend and share one; 0 if
-// they do not.
+// firstCommon returns the smallest number that is in both lists, which ascend, or 0
+// if there is none.
 func firstCommon(a, b []uint64) uint64 {
 	for len(a) > 0 && len(b) > 0 {
 		switch {
