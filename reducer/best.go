@@ -2,10 +2,11 @@ package reducer
 
 import "sync/atomic"
 
-// Best holds the best match of each of n documents: one that is the same before
-// one that contains it, or that it contains, then the one at the smallest
-// distance, ties to the smaller document number. The order in which pairs arrive
-// does not matter. Eight bytes a document.
+// Best holds the best match of each of n documents. A document that is the same is
+// a better match than one that contains it or is contained in it; after that the
+// smaller distance decides, and after that the smaller document number. The result
+// does not depend on the order in which pairs arrive. Best takes eight bytes a
+// document, and its methods are safe for concurrent use.
 type Best struct {
 	// candidates[doc] is a Match by rank, so that the smaller value is the
 	// better match and none is the largest value of all.
@@ -16,16 +17,17 @@ const noCandidate = ^uint64(0)
 
 // Match is a document's match.
 type Match struct {
-	Doc      uint32
-	Distance uint8
-	Same     bool // else one contains the other
+	Doc      uint32 // the other document
+	Distance uint8  // of the fingerprints
+	Same     bool   // false: one contains the other
 }
 
 // Before reports whether m is the better match of the two.
 func (m Match) Before(other Match) bool { return m.rank() < other.rank() }
 
-// rank has the match in the lower half, its distance and whether it is the same
-// above.
+// rank is the match as a number; the smaller one is the better match. Bit 40 is set
+// unless it is the same, bits 32 to 39 are the distance, the lower half the
+// document.
 func (m Match) rank() uint64 {
 	rank := uint64(m.Distance)<<32 | uint64(m.Doc)
 	if !m.Same {
@@ -43,7 +45,8 @@ func NewBest(n int) *Best {
 	return b
 }
 
-// Add offers two documents to each other. Safe for concurrent use.
+// Add makes each of two documents a match of the other, and keeps it where it is
+// the best so far.
 func (b *Best) Add(x, y uint32, distance uint8, same bool) {
 	b.offer(x, Match{y, distance, same})
 	b.offer(y, Match{x, distance, same})

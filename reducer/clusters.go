@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// Components joins documents into connected components: a lock-free
-// union-find in which a larger root always hangs below a smaller one, so that
-// a component's root is its smallest document, whatever the order of the
-// pairs. Four bytes a document.
+// Components joins documents into connected components. It is a lock-free
+// union-find in which the larger of two roots always becomes the child of the
+// smaller. So the root of a component is its smallest document, whatever the order
+// of the pairs. It takes four bytes a document.
 type Components struct {
 	parent []atomic.Uint32
 }
@@ -39,8 +39,9 @@ func (c *Components) Add(a, b uint32) {
 	}
 }
 
-// Root returns the smallest document connected to doc so far, and shortens
-// the path to it.
+// Root returns the smallest document that doc is connected to so far. It shortens
+// the path on its way: each node it passes is linked to its grandparent. Safe for
+// concurrent use.
 func (c *Components) Root(doc uint32) uint32 {
 	for {
 		up := c.parent[doc].Load()
@@ -55,15 +56,20 @@ func (c *Components) Root(doc uint32) uint32 {
 	}
 }
 
-// AddContained joins components by pairs of documents of which one contains
-// the other: those whose pairs lead to exactly each other. So all parts of
-// what it joins contain one another, pair by pair: the versions of a page with
-// and without its menus become one. A digest joins none of its stories if there
-// are two or more: each of them leads to the digest alone, the digest to all of
-// them. With a single one it is told from a longer version by nothing. Not safe
-// for concurrent use.
+// AddContained joins components by pairs of documents one of which contains the
+// other. Call N(c) the set of c itself and of all components that such pairs link
+// c with. AddContained joins two linked components c and d if N(c) = N(d). So
+// everything that it joins is linked pair by pair.
+//
+// The versions of a page with and without its menus all contain one another, so
+// they become one component. A digest of two or more stories joins none of them:
+// N of a story is that story and the digest, N of the digest has all stories. A
+// digest of a single story does join it, since nothing tells it from a longer
+// version of the story.
+//
+// Not safe for concurrent use.
 func (c *Components) AddContained(pairs [][2]uint32) {
-	// From each component to itself and to those that its pairs lead to.
+	// links holds a pair (c, d) for each component c and each d in N(c).
 	var links [][2]uint32
 	for _, p := range pairs {
 		if a, b := c.Root(p[0]), c.Root(p[1]); a != b {

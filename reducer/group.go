@@ -7,15 +7,15 @@ import (
 	"github.com/neardup/neardup/simhash/columns"
 )
 
-// Postings are postings of one table as columns, in any order: a value is key and
-// suffix together, as mapper.KeyEmitter packs them. The zero Postings are empty.
+// Postings are postings of one table as columns, in any order. A value is key and
+// suffix together, as mapper.KeyEmitter packs them. The zero value is empty.
 type Postings[F columns.Fingerprint] struct {
 	values []F
 	docs   []uint64
-	ends   []int // of each value's documents; nil while each has one
+	ends   []int // where each value's documents end in docs; nil while each has one
 }
 
-// Add adds a value and the documents that have it, ascending.
+// Add adds a value and the documents that have it, which ascend.
 func (p *Postings[F]) Add(value F, docs ...uint64) {
 	if p.ends == nil && len(docs) != 1 {
 		p.ends = make([]int, len(p.values), len(p.values)+1)
@@ -32,7 +32,7 @@ func (p *Postings[F]) Add(value F, docs ...uint64) {
 // Len is the number of values that were added.
 func (p *Postings[F]) Len() int { return len(p.values) }
 
-// Documents is how many documents were added with them.
+// Documents is the number of documents that were added, in all.
 func (p *Postings[F]) Documents() int { return len(p.docs) }
 
 func (p *Postings[F]) of(i uint32) []uint64 {
@@ -46,14 +46,15 @@ func (p *Postings[F]) of(i uint32) []uint64 {
 	return p.docs[from:p.ends[i]]
 }
 
-// PostingLists are what a reduce leaves of postings: distinct values, ascending, each
-// with the documents that have it.
+// PostingLists is the result of a reduce: the distinct values, ascending, each with
+// the documents that have it. It refers to the Postings that it was made of.
 type PostingLists[F columns.Fingerprint] struct {
 	*columns.Lists[F]
 	from *Postings[F]
 }
 
-// Documents appends the documents of list i to dst, ascending and each once.
+// Documents appends the documents of list i to dst, ascending and each once, even
+// if a posting was delivered twice.
 func (e *PostingLists[F]) Documents(dst []uint64, i int) []uint64 {
 	from := len(dst)
 	members := e.Members(i)
@@ -67,33 +68,37 @@ func (e *PostingLists[F]) Documents(dst []uint64, i int) []uint64 {
 	return dst
 }
 
-// Partial is phase one of the salted reduce: the postings of one (salt, key)
-// partition of a table, whose values have at most width bits, become one posting list
-// for each distinct value. It sorts on workers goroutines. Postings are not to be
-// added while the lists are read.
+// Partial is phase one of the salted reduce. It turns the postings of one (salt,
+// key) partition of a table into one posting list for each distinct value. It
+// sorts on workers goroutines; 0 stands for GOMAXPROCS. It fails if a value has
+// more than width bits, or if there are more than 2³² − 1 values. Nothing may be
+// added to p while the lists are in use.
 //
-// The salt is taken from the suffix, so identical fingerprints are always in the
-// same partition and collapse here, before they travel on.
+// The salt is computed from the suffix, so identical fingerprints are always in
+// the same partition and become one list here, before they travel on.
 func Partial[F columns.Fingerprint](p *Postings[F], width, workers int) (*PostingLists[F], error) {
 	l, err := columns.Collapse(p.values, width, workers)
 	return &PostingLists[F]{l, p}, err
 }
 
-// Final is phase two: what the salts' partial reduces delivered of a partition of
-// a table's keys becomes one posting list for each distinct value, of which a Grouper
-// gathers the groups of the keys.
+// Final is phase two. It merges what the partial reduces of all salts delivered for
+// one partition of a table's keys: one posting list for each distinct value. A
+// [Grouper] then gathers the groups of the keys from these. The arguments and
+// errors are those of [Partial].
 func Final[F columns.Fingerprint](came *Postings[F], width, workers int) (*PostingLists[F], error) {
 	return Partial(came, width, workers)
 }
 
-// Grouper gathers the groups of keys from the values of a partition that holds
-// all of each key: see [columns.Grouper]. One goroutine uses it at a time.
+// Grouper gathers the groups of keys from the values of a partition, which holds
+// all values of each of its keys: see [columns.Grouper]. Only one goroutine may
+// use it at a time.
 type Grouper[F columns.Fingerprint] struct{ columns.Grouper[F] }
 
-// ByValue sorts a column of postings of 32 bits of value above 32 of place by
-// value, on workers goroutines, keeping the order of those that share one: what
-// shares a value is a group. It uses work, which is as long, and returns the other
-// of its two columns second.
+// ByValue sorts a column of postings by value, on workers goroutines. A posting has
+// its value in the upper 32 bits, the document's place in the lower; equal values
+// keep their order. So the postings of a group become adjacent. Work is a buffer
+// of the same length. The result is in one of the two slices; ByValue returns the
+// other as spare.
 func ByValue(postings, work []uint64, workers int) (sorted, spare []uint64) {
 	vary := columns.Varying(postings)
 	lead := min(12, bits.Len(uint(len(postings)/sortPartition)), bits.Len64(vary.Lo>>valueShift))
@@ -119,8 +124,8 @@ const (
 	sortPartition = 24 << 10 // postings that sort within a core's cache
 )
 
-// byValue is ByValue by up to four passes of a radix sort: those of a byte that
-// is the same everywhere are left out.
+// byValue is ByValue on one goroutine: a radix sort of four passes, one for each
+// byte of the value, without those whose byte is the same in all postings.
 func byValue(from, to []uint64) (sorted, spare []uint64) {
 	for shift := valueShift; shift < 64; shift += 8 {
 		var at [257]int

@@ -7,43 +7,53 @@ import (
 	"sync/atomic"
 )
 
-// Candidate is a document as a keep rule sees it.
+// Candidate is what a keep rule knows of a document.
 type Candidate struct {
 	Doc   uint32
-	Value float64 // the highest stays: a length or a rank, an early date with its sign turned; NaN: none
-	Pairs uint32  // documents that it is a pair of
+	Value float64 // what the rule compares, higher is better: a length, a rank, a negated date; NaN: unknown
+	Pairs uint32  // number of documents that it forms a pair with
 }
 
-// Compare orders candidates, the one that stays first: that of the higher value,
-// those without one last, ties to the smaller document.
+// Compare orders candidates, the better one first: the higher value, then the
+// smaller document. Unknown values come last.
 func (c Candidate) Compare(other Candidate) int {
 	return cmp.Or(cmp.Compare(other.Value, c.Value), cmp.Compare(c.Doc, other.Doc)) // NaN is less than any number
 }
 
-// Before reports whether a keep rule considers the candidate before another: if
-// it is a pair of about twice as many documents or more, so that few stay; else
-// as Compare has them. Powers of two are compared, so the order is a total one.
+// Before reports whether a keep rule considers the candidate before another. The
+// one with clearly more pairs comes first, since a document that stays for many
+// leaves fewer to stay; otherwise Compare decides. "Clearly more" compares the
+// binary lengths of the two numbers. A comparison by ratio would not be
+// transitive; this makes the order total.
 func (c Candidate) Before(other Candidate) bool {
 	return cmp.Or(cmp.Compare(bits.Len32(other.Pairs), bits.Len32(c.Pairs)), c.Compare(other)) < 0
 }
 
-// Representatives chooses which documents stay, of those that pairs connect: in the order
-// of Candidate.Before each stays unless it is a pair of one that does. So no two
-// that stay are a pair, and each that goes is a pair of one that stays, which no
-// chain of pairs can undo. The choice depends on the candidates and the pairs
-// alone, not on the order in which either come. Four bytes a document.
+// Representatives chooses which documents stay and which go. Going through the
+// documents in a given order, a document stays unless it forms a pair with one
+// that already stays. So no two documents that stay are a pair, and each one that
+// goes is a pair with one that stays: nothing goes because of a mere chain of
+// pairs. The choice depends on the order and the pairs alone, not on how the pairs
+// arrive. It takes four bytes a document.
 //
-// It is the first maximal independent set in that order. Going through documents
-// one by one asks for each one's pairs, which need not fit into memory. Instead
-// the pairs are passed over in rounds, as in Blelloch, Fineman, Shun (Greedy
-// sequential maximal independent set and matching are parallel on average,
-// 2012): who comes before all those of its pairs that are undecided stays, and
-// all of its pairs go. Once the pairs between undecided documents fit, the rest is
-// done in memory; mostly that is so after one pass or three.
+// In graph terms this is the lexicographically first maximal independent set. The
+// sequential algorithm asks for one document's pairs at a time, but the pairs need
+// not fit into memory. So Choose passes over all pairs in rounds, as in Blelloch,
+// Fineman, Shun (Greedy sequential maximal independent set and matching are
+// parallel on average, 2012). In a round each undecided document that comes before
+// all its undecided partners stays, and its partners go:
+//
+//	pairs    1─2  2─3  3─4  4─5      order 1, 2, 3, 4, 5
+//	round 1  1 stays, 2 goes         (3 comes after 2, 4 after 3, 5 after 4)
+//	round 2  3 stays, 4 goes         (2 is decided, so 3 comes first)
+//	round 3  5 stays
+//
+// As soon as the pairs between undecided documents fit into memory, the sequential
+// algorithm decides the rest. Mostly that takes one pass or three.
 type Representatives struct {
 	before func(a, b uint32) bool
-	// state[doc] is stays, goes, or, of one that is undecided, the last round in
-	// which it was behind another.
+	// state[doc] is stays, goes or, while the document is undecided, the last round
+	// in which it came after an undecided partner.
 	state []atomic.Uint32
 	round uint32
 }
@@ -53,13 +63,15 @@ const (
 	goes  = stays - 1
 )
 
-// NewRepresentatives chooses among documents 0 to n-1. before is a total order: whether
-// document a is considered before b.
+// NewRepresentatives returns the choice among documents 0 to n-1, all undecided.
+// Before reports whether document a is considered before b; it must be a total
+// order, and safe for concurrent use.
 func NewRepresentatives(n int, before func(a, b uint32) bool) *Representatives {
 	return &Representatives{before: before, state: make([]atomic.Uint32, n)}
 }
 
-// Exclude has a document go before any choice: none stays or goes for it.
+// Exclude makes a document go before Choose is called. No other document then
+// stays or goes because of it.
 func (k *Representatives) Exclude(doc uint32) { k.state[doc].Store(goes) }
 
 // Stays reports whether a document stays, once Choose has returned.
@@ -67,10 +79,10 @@ func (k *Representatives) Stays(doc uint32) bool { return k.state[doc].Load() ==
 
 func (k *Representatives) undecided(doc uint32) bool { return k.state[doc].Load() < goes }
 
-// Choose decides on all documents. pass calls yield with each pair, some number of
-// times and from several goroutines if it likes; Choose calls it as often as it
-// needs. Up to most pairs of undecided documents are held in memory, at 8 bytes
-// each, and while the last are decided up to twice as much again for those.
+// Choose decides on all documents. Pass must call yield with every pair; it may
+// repeat pairs and call from several goroutines. Choose calls pass as often as it
+// needs, and returns its first error. It holds up to most pairs in memory, at 8
+// bytes each, and up to twice as much again while it decides the last ones.
 func (k *Representatives) Choose(most int, pass func(yield func(a, b uint32)) error) error {
 	for k.round = 1; ; k.round++ {
 		held, n := make([][2]uint32, most), atomic.Int64{}
@@ -96,7 +108,7 @@ func (k *Representatives) Choose(most int, pass func(yield func(a, b uint32)) er
 	}
 }
 
-// rank notes which of two undecided documents is behind the other.
+// rank notes which of two undecided documents comes after the other in this round.
 func (k *Representatives) rank(a, b uint32) {
 	if k.before(a, b) {
 		a = b
@@ -104,7 +116,7 @@ func (k *Representatives) rank(a, b uint32) {
 	k.state[a].Store(k.round)
 }
 
-// crown has those stay that are behind no other.
+// crown makes all undecided documents stay that came after no other in this round.
 func (k *Representatives) crown() {
 	for i := range k.state {
 		if s := k.state[i].Load(); s < k.round {
@@ -113,7 +125,7 @@ func (k *Representatives) crown() {
 	}
 }
 
-// settle has the document of a pair go whose other stays.
+// settle makes a document of a pair go if the other one stays.
 func (k *Representatives) settle(a, b uint32) {
 	if k.Stays(a) && k.undecided(b) {
 		k.state[b].Store(goes)
@@ -123,7 +135,7 @@ func (k *Representatives) settle(a, b uint32) {
 	}
 }
 
-// finish decides on the documents of the pairs that are left, one after the other.
+// finish decides on the remaining pairs' documents by the sequential algorithm.
 func (k *Representatives) finish(pairs [][2]uint32) {
 	for _, p := range pairs {
 		k.settle(p[0], p[1])
@@ -139,7 +151,7 @@ func (k *Representatives) finish(pairs [][2]uint32) {
 		i, _ := slices.BinarySearch(nodes, doc)
 		return i
 	}
-	// Neighbours in one array: those of node i are at first[i] to first[i+1].
+	// Adjacency in one array: node i's are neighbours[first[i]:first[i+1]].
 	first := make([]int, len(nodes)+1)
 	for _, p := range pairs {
 		first[place(p[0])+1]++
@@ -176,12 +188,12 @@ func (k *Representatives) finish(pairs [][2]uint32) {
 			}
 		}
 	}
-	k.round = goes // of those that are undecided none is behind another any more
+	k.round = goes // no undecided document has an undecided partner any more: all of them stay
 	k.crown()
 }
 
-// Representative returns the candidate that stays of documents that are the same: the
-// first by Compare, whatever their order. Candidates must not be empty.
+// Representative returns the first of the candidates by Compare: the document that
+// stays of a group of equal ones. It panics if there are no candidates.
 func Representative(candidates []Candidate) Candidate {
 	return slices.MinFunc(candidates, Candidate.Compare)
 }
