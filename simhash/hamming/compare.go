@@ -7,9 +7,10 @@ import (
 	"github.com/neardup/neardup/simhash/columns"
 )
 
-// A scope says what the fingerprints at hand have in common: they agree on one
-// of keys[from:to]. A pair is reported if the first of keys it agrees on is
-// one of these, in this scope and in those around it: in one place only.
+// A scope says why the fingerprints of a group are together: they agree on one of
+// keys[from:to]. It decides which group reports a pair that several groups find:
+// the one for which, in its scope and in all outer ones, the first of keys that
+// the pair agrees on is one of keys[from:to].
 type scope struct {
 	keys     []columns.Uint128
 	from, to int
@@ -37,7 +38,20 @@ const (
 	cancelBlocks = 1 << 10 // blocks of lanes compared between looks at the context
 )
 
-// A comparer finds the pairs of a bucket. It is the workspace of one worker.
+// A comparer finds the pairs inside groups. It is the workspace of one worker.
+//
+// It compares a block of 8 adjacent fingerprints with the 8 that stand offset
+// places further on, for offset = 1, 2, …: eight pairs at a time, from one
+// contiguous read.
+//
+//	values     a b c d e f g h │ i j k l m n o p │ q …
+//	           └── block 0 ──┘
+//	offset 1   ab bc cd de ef fg gh hi
+//	offset 2   ac bd ce df eg fh gi hj
+//
+// The reach of a block is the largest offset at which any of its fingerprints
+// still has one of its own group. Pairs that straddle two groups are compared too;
+// owns rejects them, since they do not agree on the group's key.
 type comparer[F columns.Fingerprint] struct {
 	ctx    context.Context
 	k      int
@@ -51,7 +65,7 @@ type comparer[F columns.Fingerprint] struct {
 type level[F columns.Fingerprint] struct {
 	grouper columns.Grouper[F]
 	values  []F      // in order of group, with columns.Slack more behind
-	reach   []uint32 // by block of lanes: how far ahead its fingerprints have one of their group
+	reach   []uint32 // by block
 	large   []large
 }
 
@@ -67,8 +81,8 @@ func (c *comparer[F]) groupTarget() int {
 	return int(joiningBy(c.simd).group)
 }
 
-// key compares those of v that agree on key f.from. All of v are known to
-// agree outside free.
+// key groups v by key f.from and compares inside the groups. All of v are known to
+// agree in the bits outside free.
 func (c *comparer[F]) key(v []F, f scope, free columns.Mask, depth int) {
 	if len(v) < 2 {
 		return
@@ -109,7 +123,7 @@ func (l *level[F]) group(c *comparer[F], ends []uint32, n int, f *scope, depth i
 	}
 }
 
-// blocks is the reach of the blocks of n values.
+// blocks returns l.reach with an element for each block of n values.
 func (l *level[F]) blocks(n int) []uint32 {
 	blocks := (n + lanes - 1) / lanes
 	if cap(l.reach) < blocks {
@@ -119,7 +133,8 @@ func (l *level[F]) blocks(n int) []uint32 {
 	return l.reach
 }
 
-// compare finds the pairs that l.reach asks for.
+// compare compares each block of l.values[:n] up to its reach, and emits the pairs
+// that the scope owns.
 func (c *comparer[F]) compare(l *level[F], n int, f *scope) {
 	block, offset := 0, 1
 	reach := l.reach
@@ -151,7 +166,8 @@ func (c *comparer[F]) compare(l *level[F], n int, f *scope) {
 	}
 }
 
-// inLarge says whether i < j are of one large group.
+// inLarge reports whether places i < j are in one large group, which is compared
+// apart.
 func (l *level[F]) inLarge(i, j uint32) bool {
 	for _, g := range l.large {
 		if i >= g.from && j < g.to {
@@ -161,10 +177,9 @@ func (l *level[F]) inLarge(i, j uint32) bool {
 	return false
 }
 
-// near looks for fingerprints within k: for each block b of lanes of v, from
-// the given block and offset on, at the offsets up to reach[b]. It returns
-// where it stopped, for want of room in hits or at the end, and the number of
-// hits.
+// near compares the blocks of v, beginning at the given block and offset, each up
+// to its reach. It stops at the end or when hits is full. It returns the block and
+// offset to go on from, and the number of hits.
 func near[F columns.Fingerprint](v []F, reach []uint32, k, block, offset int, hits []hit) (int, int, int) {
 	found := 0
 	for ; block < len(reach); block++ {
@@ -191,13 +206,13 @@ func near[F columns.Fingerprint](v []F, reach []uint32, k, block, offset int, hi
 	return block, 1, found
 }
 
-// nearest returns the least distance of a[i] and b[i].
+// nearest returns the smallest of the eight distances of a[i] and b[i].
 func nearest[F columns.Fingerprint](a, b *[lanes]F) int {
 	return min(columns.Distance(&a[0], &b[0]), columns.Distance(&a[1], &b[1]), columns.Distance(&a[2], &b[2]), columns.Distance(&a[3], &b[3]),
 		columns.Distance(&a[4], &b[4]), columns.Distance(&a[5], &b[5]), columns.Distance(&a[6], &b[6]), columns.Distance(&a[7], &b[7]))
 }
 
-// all compares every two of v.
+// all compares every pair of v.
 func (c *comparer[F]) all(v []F, f *scope, depth int) {
 	l := &c.levels[depth]
 	values, _ := l.grouper.Group(v, columns.Mask{}, columns.Everything, len(v))
@@ -208,8 +223,8 @@ func (c *comparer[F]) all(v []F, f *scope, depth int) {
 	c.compare(l, len(v), f)
 }
 
-// split compares every two of a large group by a plan for the bits that vary
-// in it, or directly if no plan would do less work.
+// split finds the pairs of a large group by a plan for the bits that vary in it,
+// or compares all its pairs if no plan would be less work.
 func (c *comparer[F]) split(v []F, f scope, depth int) {
 	vary := columns.Varying(v)
 	width := vary.Ones()
@@ -232,8 +247,9 @@ func (c *comparer[F]) split(v []F, f scope, depth int) {
 	}
 }
 
-// worthwhile estimates from a sample whether comparing by keys is less work
-// than comparing all.
+// worthwhile estimates, from a sample of 256, whether grouping by keys is less work
+// than comparing all pairs. It counts which share of the sample's pairs fall into
+// one group: skewed fingerprints may agree on a key although they vary elsewhere.
 func worthwhile[F columns.Fingerprint](v []F, keys []columns.Uint128) bool {
 	const size, width = 256, 12
 	var counts [1 << width]uint8

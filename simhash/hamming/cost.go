@@ -8,25 +8,31 @@ import (
 	"github.com/neardup/neardup/simhash/columns"
 )
 
-// A model is what plans are ranked by: the modelled cost of bringing each of n
-// fingerprints to its groups and comparing it there, in nanoseconds of one
-// core.
+// A model ranks plans by what they cost for each of n fingerprints, in nanoseconds
+// of one core. A fingerprint is brought to its bucket in every table, to its group
+// for every key, and compared with the members of that group:
+//
+//	tables · tableCost + keys · (key + cache misses + compare · group size)
+//
+// With evenly spread fingerprints and keys of c bits, the group size is n · 2^−c.
+// Longer keys make smaller groups, but need more keys: that is what the choice of
+// a plan balances.
 type model struct {
 	key     float64 // bring one to its group of a key, the bucket being in cache
 	compare float64 // compare one with one of its group
-	group   float64 // a group is not made smaller than this on average
-	maxKeys int     // that a plan may have
+	group   float64 // groups are not made smaller than this on average
+	maxKeys int     // most keys of a plan
 	probe   bool    // an index is probed; else a set is joined with itself
 }
 
 const (
 	compareCost = 0.08 // one comparison of a join
 	tableCost   = 6.0  // bring a fingerprint to its bucket of a table, in memory
-	missCost    = 3.0  // more, for each doubling of a bucket beyond the cache
-	missMax     = 12.0 // at most
+	missCost    = 3.0  // extra cost for each doubling of a bucket beyond the cache
+	missMax     = 12.0 // most extra cost
 )
 
-// Every pair of a join is compared once, which is half a comparison for each.
+// A join compares every pair once, which is half a comparison for each of the two.
 var (
 	joining  = model{key: 4, compare: compareCost / 2, group: 16, maxKeys: maxKeys}
 	portable = model{key: 4, compare: 0.8 / 2, group: 4, maxKeys: maxKeys} // without SIMD
@@ -40,8 +46,8 @@ func joiningBy(simd bool) *model {
 	return &portable
 }
 
-// probing returns the model of an index of at most so many keys, measured with
-// BenchmarkProbe.
+// probing returns the model of an index of at most so many keys. Its constants were
+// measured with BenchmarkProbe.
 func probing(keys int) *model {
 	return &model{key: 8, compare: 0.9 / lanes, group: 2, maxKeys: keys, probe: true}
 }
@@ -64,9 +70,9 @@ func (m *model) region(r region, n float64) float64 {
 	return tables*tableCost + r.keys()*(m.key+miss+m.compare*group)
 }
 
-// Cost returns the modelled cost of joining n evenly columns.Spread distinct
-// fingerprints, in nanoseconds of one core a fingerprint. It ranks plans; the
-// cost of what is found is not in it.
+// Cost returns the modelled cost of joining n distinct, evenly spread
+// fingerprints, in nanoseconds of one core for each fingerprint. It is for ranking
+// plans and leaves out the cost of handling the pairs that are found.
 func (p *Plan) Cost(n int) float64 { return p.cost(n, &joining) }
 
 func (p *Plan) cost(n int, m *model) float64 {
@@ -89,15 +95,18 @@ type planKey struct {
 	model        model
 }
 
-// plans keeps the plans that were chosen, planKey to *Plan: choosing one takes
-// milliseconds, and a join needs one for each large group.
+// plans caches the chosen plans, planKey to *Plan. Choosing one takes milliseconds,
+// and a join needs one for each large group.
 var plans sync.Map
 
 // ChoosePlan returns the plan of the lowest modelled cost for n distinct
-// fingerprints, the same on every machine. Only the order of magnitude of n
-// counts. Only of many fingerprints that no key tells apart, such as 32 bits within
-// 12, the plan is without a region: few cost nothing to bring together, and their
-// keys are what a reader expects.
+// fingerprints. It is the same on every machine, and the same for all n up to the
+// next power of two.
+//
+// If comparing all pairs is cheapest, the answer depends on n. For many
+// fingerprints, such as 32 bits within 12, it is the plan without regions. For few
+// it is the plan of k + 1 blocks, which costs hardly more and has the keys that a
+// reader expects.
 func ChoosePlan(width, k, n int) (*Plan, error) {
 	if err := checkPlan(width, k); err != nil {
 		return nil, err
@@ -126,15 +135,16 @@ func choosePlan(width, k, n int, m *model) *Plan {
 			}
 		}
 	}
-	best, _ = newPlan(width, k, best.regions...) // a mistaken one costs more than any
+	best, _ = newPlan(width, k, best.regions...) // regions that fail here cost +Inf, so they are never the best
 	plans.Store(key, best)
 	return best
 }
 
 const maxAgree = 8
 
-// regions returns so many regions that serve k, as alike as they can be, with
-// keys of equal width of agree blocks each, and the cheapest leads.
+// regions returns count regions for k that are as alike as possible: errors+1 adds
+// up to k+1, keys have agree blocks and about equal width, and each lead is the
+// cheapest.
 func (m *model) regions(width, k, n, count, agree int) []region {
 	regions := make([]region, count)
 	all := 0.0
@@ -163,5 +173,5 @@ func (m *model) regions(width, k, n, count, agree int) []region {
 	return regions
 }
 
-// share is how many times the bits of its keys a region takes.
+// share is the ratio of a region's bits to those of one of its keys.
 func (r region) share() float64 { return float64(r.errors+r.agree) / float64(r.agree) }

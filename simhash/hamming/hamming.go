@@ -1,16 +1,25 @@
-// Package hamming compares: it finds, exactly, every pair of fingerprints within
-// a Hamming distance k inside the groups that share a key, and what of an
-// [Index] is near to what streams past.
+// Package hamming finds every pair of fingerprints within a Hamming distance k,
+// exactly. A [Joiner] finds them inside groups that share a key. An [Index] holds
+// one set of fingerprints, and a [Prober] finds those near to each fingerprint
+// that streams past.
 //
-// A [Plan] lists the keys: choices of bits of which any two fingerprints within
-// k agree on one at least. What shares a key is a group; a [Joiner] compares a
-// column of groups eight at a time, and splits a large group by a plan for the
-// bits that still vary in it, so that a group of g costs about g and not g². The
-// plan decides the speed only; every plan finds the same pairs.
+// A [Plan] lists the keys. A key is a choice of bits, and any two fingerprints
+// within k agree on all bits of at least one key. The simplest plan rests on the
+// pigeonhole principle: cut the fingerprint into k + 1 blocks; k differing bits
+// touch at most k of them, so one block is equal.
 //
-// The package computes: it opens no file, prints nothing, and knows nothing of
-// documents. Between calls it keeps the plans that it chose, and nothing else
-// but what a [Joiner] or [Prober] of the caller holds.
+//	k = 3   a   0123 4567 89ab cdef
+//	        b   0123 4567 89ab cdcb     they differ in 2 bits of the last block,
+//	            ──── ──── ────          so they agree on the first three
+//
+// Fingerprints that agree on a key are a group. A Joiner compares a group's members
+// eight at a time. It splits a large group by a plan of its own, made for the bits
+// that still vary in the group, so a group of g costs about g and not g². A pair
+// may agree on several keys; only the first of these reports it ([Plan.First]). The
+// plan decides the speed alone: every plan finds the same pairs.
+//
+// The package opens no file, prints nothing, and knows nothing of documents. It
+// caches the plans that it chose; all other state belongs to the caller's values.
 package hamming
 
 import (
@@ -33,7 +42,7 @@ type Options struct {
 	Bits    int // width of the fingerprints; 0: that of their type, 64 or 128
 
 	portable bool  // compare in portable Go even where AVX-512 is there
-	plan     *Plan // of a test; nil: chosen by the cost model from Bits, k and the number of distinct fingerprints
+	plan     *Plan // set by tests; nil: the cost model chooses, from Bits, k and the number of distinct fingerprints
 }
 
 func (o Options) simd() bool { return haveSIMD && !o.portable }

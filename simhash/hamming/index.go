@@ -10,16 +10,20 @@ import (
 	"github.com/neardup/neardup/simhash/columns"
 )
 
-// An Index holds fingerprints, this run's say, past which others stream, a
-// library's: a [Prober] finds all indexed ones within k of each of a batch. It
-// is immutable and safe for concurrent use.
+// An Index holds one set of fingerprints, such as this run's. A [Prober] finds, for
+// each fingerprint of a batch, such as a library's, all indexed ones within k. An
+// Index is immutable and safe for concurrent use.
 //
-// It takes 12 to 17 bytes for a distinct fingerprint of up to 64 bits (20 to
-// 25 for a [columns.Uint128]) and 4 for each repetition, and for every key of its plan
-// 8 to 10 (16 to 18) more. There are 4 to 6 keys for k = 3. For larger k there
-// are more, as many as fit into 64 bytes (128) a fingerprint, or into half a
-// gigabyte if that is more. Skewed data, a segment that many share, may take as
-// much again.
+// For every key of its plan it has a copy of all values, in order of their groups,
+// and where each group starts. A large group has a node of its own, with further
+// keys inside it.
+//
+// Memory, for fingerprints of up to 64 bits (in parentheses for a
+// [columns.Uint128]): 12 to 17 bytes (20 to 25) for each distinct fingerprint, 4
+// for each repetition, and 8 to 10 (16 to 18) for each distinct fingerprint and
+// key. There are 4 to 6 keys for k = 3. For larger k there are more: as many as fit
+// into 64 (128) bytes a fingerprint, or into half a gigabyte if that is more.
+// Skewed data, where many fingerprints share a segment, may take as much again.
 type Index[F columns.Fingerprint] struct {
 	lists *columns.Lists[F]
 	k     int
@@ -27,18 +31,19 @@ type Index[F columns.Fingerprint] struct {
 	plan  *Plan
 	top   *node[F]
 	model *model
-	room  int64 // in bytes, for the nodes of large groups
+	room  int64 // bytes left for the nodes of large groups
 }
 
-// A node has distinct values in the order of each key of a plan.
+// A node holds distinct values, once for each key of a plan, in order of that key's
+// groups.
 type node[F columns.Fingerprint] struct {
-	first  F // values differ from it in the bits of vary only
+	first  F // one of the values; the others differ from it only in the bits of vary
 	vary   columns.Uint128
 	tables []nodeTable[F]
 }
 
 type nodeTable[F columns.Fingerprint] struct {
-	lead   int // there are 1<<lead buckets, in whose order the groups of all keys are
+	lead   int // there are 1<<lead buckets, and the groups of every key are in their order
 	bucket columns.Spread
 	keys   []nodeKey[F]
 }
@@ -46,15 +51,15 @@ type nodeTable[F columns.Fingerprint] struct {
 type nodeKey[F columns.Fingerprint] struct {
 	lookup lookup
 	scope  scope
-	starts []uint32 // of groups, and the end of the last
+	starts []uint32 // group g is values[starts[g]:starts[g+1]]
 	values []F      // in order of groups, with columns.Slack
 
 	large    []uint32 // groups that have a node of their own, ascending
 	children []*node[F]
 }
 
-// A lookup is what it takes to compare a fingerprint with its group. The
-// assembly knows its layout.
+// A lookup has what is needed to find a fingerprint's group and compare it there.
+// The assembly depends on its layout.
 type lookup struct {
 	bucket, rest columns.Spread
 	width        uint64 // of rest: the group is bucket<<width | rest
@@ -71,8 +76,9 @@ const (
 	indexBytes    = 512 << 20
 )
 
-// NewIndex returns an index of the distinct fingerprints of the lists, whose
-// places are what probes are told. It fails if k is too large for the width.
+// NewIndex returns an index of the distinct fingerprints of the lists. A Prober
+// reports them by their places there. NewIndex fails if k is too large for the
+// width.
 func NewIndex[F columns.Fingerprint](l *columns.Lists[F], k int, o Options) (*Index[F], error) {
 	bits := width[F](o)
 	if err := checkDistance(bits, k); err != nil {
@@ -92,7 +98,7 @@ func NewIndex[F columns.Fingerprint](l *columns.Lists[F], k int, o Options) (*In
 	return ix, nil
 }
 
-// node builds the node of values, which ascend or are those of a large group.
+// node builds the node of values: all of the index, or those of a large group.
 func (ix *Index[F]) node(values []F, plan *Plan, outer *scope, workers, depth int) *node[F] {
 	nd := &node[F]{}
 	if len(values) > 0 {
@@ -147,8 +153,7 @@ func (ix *Index[F]) node(values []F, plan *Plan, outer *scope, workers, depth in
 	return nd
 }
 
-// place brings the values of bucket b, the first of which is number base, to
-// their groups.
+// place sorts the values of bucket b into its groups, in key.values from base on.
 func (key *nodeKey[F]) place(values []F, b int, base uint32) {
 	rest, w := &key.lookup.rest, key.lookup.width
 	ends := key.starts[b<<w : (b+1)<<w] // the next place of each group
@@ -169,8 +174,7 @@ func (key *nodeKey[F]) place(values []F, b int, base uint32) {
 	ends[0] = base
 }
 
-// splitLarge gives the large groups of a key nodes of their own: keys inside
-// the group where they save work and there is room, else the group as it is.
+// splitLarge gives each large group of a key a node of its own.
 func (ix *Index[F]) splitLarge(key *nodeKey[F], workers, depth int) {
 	for g, from := range key.starts[:len(key.starts)-1] {
 		n := key.starts[g+1] - from
@@ -184,7 +188,9 @@ func (ix *Index[F]) splitLarge(key *nodeKey[F], workers, depth int) {
 	}
 }
 
-// group builds the node of a large group, whose values have columns.Slack.
+// group builds the node of a large group. It has keys of its own if these save work
+// and there is room for them; else it is the group as it is, to be compared whole.
+// Values has columns.Slack elements behind the group.
 func (ix *Index[F]) group(values []F, outer *scope, workers, depth int) *node[F] {
 	n := len(values) - columns.Slack
 	vary := columns.Varying(values[:n])
@@ -205,7 +211,8 @@ func (ix *Index[F]) group(values []F, outer *scope, workers, depth int) *node[F]
 	}}}}}
 }
 
-// exactly is newSpread for all the bits of a mask, or for none.
+// exactly is columns.NewSpread for fingerprints of which nothing is known; a width
+// of 0 gives the spread that sends all to 0.
 func exactly(mask, hash columns.Uint128, width int) (columns.Spread, int) {
 	if width <= 0 {
 		return columns.Spread{}, 0
@@ -225,17 +232,18 @@ func leading(mask columns.Uint128, n int) columns.Uint128 {
 	return mask
 }
 
-// A Prober looks fingerprints up in an index. It holds workspace, 12 bytes for
-// each fingerprint of a batch (20 for a [columns.Uint128]), up to a million of them or
-// as many as are indexed, so one goroutine uses it at a time.
+// A Prober looks fingerprints up in an index. Only one goroutine may use it at a
+// time. It holds workspace of 12 bytes for each fingerprint of a batch (20 for a
+// [columns.Uint128]), up to a million of them or as many as are indexed.
 type Prober[F columns.Fingerprint] struct {
 	ix     *Index[F]
 	levels []probeLevel[F]
 	hits   []probeHit
 	visit  func(i int, at uint32, distance int)
-	base   int // of the chunk at hand, in the batch
+	base   int // where the current chunk begins in the batch
 
-	// Values that were found and are yet to be named, and by what.
+	// Found values whose places are not looked up yet, with the probe of each and
+	// its distance.
 	found     []F
 	probes    [columns.FindBatch]uint32
 	distances [columns.FindBatch]uint8
@@ -245,30 +253,31 @@ type Prober[F columns.Fingerprint] struct {
 type probeLevel[F columns.Fingerprint] struct {
 	probes []F
 	places []uint32
-	queues [][]uint32 // by child of the key at hand
+	queues [][]uint32 // by child of the current key: the probes for it
 	sub    []F
 	subs   []uint32
 }
 
-// A probeHit says that a probe is within k of those values among the 8 from
-// place on for which lanes has a bit. With no length class, place is its large group.
-// The assembly knows its layout.
+// A probeHit says that a probe is within k of some of the 8 values from place on:
+// those for which lanes has a bit. If lanes is 0, place is instead the large group
+// that the probe belongs to. The assembly depends on its layout.
 type probeHit struct {
 	probe, lanes uint32
 	place        uint64
 }
 
-// NewProber returns a Prober. Any number of them may be in use.
+// NewProber returns a Prober. Any number of them may work on one index at a time.
 func (ix *Index[F]) NewProber() *Prober[F] {
 	return &Prober[F]{ix: ix, hits: make([]probeHit, 1024)}
 }
 
-// Probe calls visit for each fingerprint of the batch and each indexed one
-// within k of it: with the place of the former in the batch, that of the
-// latter among the distinct ones of the index, and their distance; exactly once,
-// in no particular order. Large batches cost less a fingerprint: they are
-// brought into the order of the index, so that it is read in order too. From
-// the size of the index on, or a million, it makes no difference.
+// Probe finds the pairs of a fingerprint of the batch and an indexed one within k of
+// it. It calls visit exactly once for each, in no particular order: i is the place
+// in the batch, at the place among the distinct fingerprints of the index.
+//
+// Large batches cost less for each fingerprint, because they are sorted into the
+// order of the index, which is then read in order too. Beyond the size of the
+// index, or a million if that is more, a larger batch gains nothing.
 func (p *Prober[F]) Probe(batch []F, visit func(i int, at uint32, distance int)) {
 	p.visit = visit
 	chunk := max(probeChunk, p.ix.lists.Len())
@@ -280,8 +289,8 @@ func (p *Prober[F]) Probe(batch []F, visit func(i int, at uint32, distance int))
 	p.visit = nil
 }
 
-// node looks probes up in a node; places are theirs in the chunk, or nil if
-// that is where they are.
+// node looks probes up in a node. Places are the probes' places in the chunk; nil
+// means that probe i is at place i.
 func (p *Prober[F]) node(nd *node[F], probes []F, places []uint32, depth int) {
 	if depth == len(p.levels) {
 		p.levels = append(p.levels, probeLevel[F]{})
@@ -298,7 +307,7 @@ func (p *Prober[F]) node(nd *node[F], probes []F, places []uint32, depth int) {
 	}
 }
 
-// order brings probes with their places to the buckets of a table.
+// order sorts probes, with their places, by the buckets of a table.
 func (l *probeLevel[F]) order(probes []F, places []uint32, table *nodeTable[F]) ([]F, []uint32) {
 	if cap(l.probes) < len(probes) {
 		l.probes, l.places = make([]F, len(probes)), make([]uint32, len(probes))
@@ -308,7 +317,7 @@ func (l *probeLevel[F]) order(probes []F, places []uint32, table *nodeTable[F]) 
 	return out, to
 }
 
-// key compares probes with their groups of a key.
+// key compares each probe with its group of a key.
 func (p *Prober[F]) key(key *nodeKey[F], probes []F, places []uint32, depth int) {
 	queues := p.levels[depth].queues
 	for len(queues) < len(key.large) {
@@ -343,7 +352,8 @@ func (p *Prober[F]) key(key *nodeKey[F], probes []F, places []uint32, depth int)
 		l := &p.levels[depth]
 		sub, subs := l.sub[:0], l.subs[:0]
 		for _, at := range queues[i] {
-			// What is far from all the child has in common needs no look.
+			// All values of the child agree outside vary: if a probe differs from
+			// them in more than k bits there, none of them is near.
 			if columns.Diff(&probes[at], &child.first).And(child.vary.Not()).Ones() > p.ix.k {
 				continue
 			}
@@ -361,23 +371,24 @@ func (p *Prober[F]) key(key *nodeKey[F], probes []F, places []uint32, depth int)
 	}
 }
 
-// lanes takes in those of the 8 values from place on that m says.
+// lanes adds those of the 8 values from place on for which m has a bit.
 func (p *Prober[F]) lanes(key *nodeKey[F], x *F, at uint32, place uint64, m uint8) {
 	for ; m != 0; m &= m - 1 {
 		i := int(place) + bits.TrailingZeros8(m)
 		if i >= len(key.values)-columns.Slack {
 			return
 		}
-		// A value beyond the group is told by its key: it owns nothing.
+		// A value beyond the group differs from the probe in the key, so the scope
+		// does not own the pair.
 		if v := &key.values[i]; key.scope.owns(columns.Diff(x, v)) {
 			p.add(at, v, columns.Distance(x, v))
 		}
 	}
 }
 
-// probe compares probes from next on, that one with values from place on, with
-// their groups of a key. It returns where it stopped, for want of room in hits
-// or at the end, and the number of hits.
+// probe compares the probes from next on with their groups of a key; the group of
+// the first from place on. It stops at the end or when hits is full. It returns the
+// probe and place to go on from, and the number of hits.
 func probe[F columns.Fingerprint](probes []F, key *nodeKey[F], next int, place uint64, hits []probeHit) (int, uint64, int) {
 	found := 0
 	l := key.lookup
@@ -407,7 +418,7 @@ func probe[F columns.Fingerprint](probes []F, key *nodeKey[F], next int, place u
 	return next, 0, found
 }
 
-// add takes in that a probe is within k of a value.
+// add notes that a probe is within k of a value; flush will report it.
 func (p *Prober[F]) add(probe uint32, v *F, distance int) {
 	if len(p.found) == columns.FindBatch {
 		p.flush()

@@ -6,8 +6,8 @@ import (
 	"github.com/neardup/neardup/simhash/columns"
 )
 
-// A Joiner is reusable workspace that compares groups. It must not be used
-// concurrently.
+// A Joiner compares the members of groups. It is reusable workspace and must not
+// be used concurrently.
 type Joiner[F columns.Fingerprint] struct{ c comparer[F] }
 
 // NewJoiner returns a Joiner.
@@ -17,16 +17,16 @@ func newJoiner[F columns.Fingerprint](o Options) *Joiner[F] {
 	return &Joiner[F]{c: comparer[F]{simd: o.simd()}}
 }
 
-// Target is the size of group that costs least to compare: it makes no sense to
-// make groups smaller.
+// Target is the group size that is cheapest to compare: making groups smaller
+// gains nothing.
 func (j *Joiner[F]) Target() int { return j.c.groupTarget() }
 
 // Groups visits every pair within k inside each group of values, exactly once.
-// Group g is values[ends[g-1]:ends[g]], the first from 0 on; its values are
-// distinct, and values has columns.Slack more behind it. What all of a group
-// share, a segment, costs nothing: a large group is split by the bits that vary
-// in it. When ctx is cancelled, Groups soon returns its error, some of the pairs
-// having been visited.
+// Group g is values[ends[g-1]:ends[g]]; the first begins at 0. The values of a
+// group must be distinct, and the slice must have room for columns.Slack more
+// behind them. A large group is split by the bits that vary in it; the bits that
+// all of it share cost nothing. When ctx is cancelled, Groups soon returns its
+// error; it has then visited some of the pairs.
 func (j *Joiner[F]) Groups(ctx context.Context, values []F, ends []uint32, k int, visit func(a, b *F, distance int)) error {
 	if err := checkDistance(columns.Width[F](), k); err != nil {
 		return err

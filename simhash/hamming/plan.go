@@ -9,8 +9,8 @@ import (
 	"github.com/neardup/neardup/simhash/columns"
 )
 
-// MaxDistance is the largest k for fingerprints of the given width: beyond it
-// the tables' keys become too short to divide the documents.
+// MaxDistance returns the largest k for fingerprints of the given width. Beyond
+// it keys become too short to divide the documents.
 func MaxDistance(width int) int {
 	if width > 64 {
 		return 31
@@ -25,28 +25,37 @@ func checkDistance(width, k int) error {
 	return nil
 }
 
-// A region is a run of bits cut into errors+agree blocks of nearly equal
-// width. Two fingerprints that differ in at most errors bits of the region
-// agree on at least agree of its blocks.
+// A region is a run of adjacent bits, cut into errors+agree blocks of nearly equal
+// width. Two fingerprints that differ in at most errors bits of the region differ
+// in at most errors blocks, so they agree on at least agree of them.
 type region struct {
 	bits   int
 	errors int
 	agree  int
-	lead   int // how many blocks of a key, the first ones, make up its table's block
+	lead   int // how many of a key's blocks, from its first, make up the block of its table
 }
 
 func (r region) tables() float64 { return choose(r.errors+r.lead, r.lead) }
 func (r region) keys() float64   { return choose(r.errors+r.agree, r.agree) }
 
 // A Plan says how fingerprints within distance k are brought together. Its
-// regions lie side by side from the most significant bit down. If the sum of
-// (errors+1) over the regions exceeds k, then two fingerprints within k differ
-// in at most errors bits of at least one region, and so agree on some
-// combination of agree of its blocks: a key.
+// regions lie side by side from the most significant bit down.
 //
-// Keys that begin with the same lead blocks, together the table's block, make
-// up a table: fingerprints are brought together by a table's block first, and by
-// its keys inside what the block brings together.
+// Why it misses no pair: the sum of errors+1 over all regions exceeds k. If two
+// fingerprints differed in more than errors bits in every region, they would
+// differ in at least that sum, which is more than k. So two fingerprints within k
+// have a region in which they differ in at most errors bits, and there they agree
+// on some choice of agree blocks. Each such choice is a key of the plan.
+//
+// Keys that begin with the same lead blocks form a table, and these blocks
+// together are the table's block. Fingerprints are brought together by a table's
+// block first, and inside that by the table's keys:
+//
+//	k = 3, five blocks, two agree, lead 1    ten keys in four tables
+//	table 1   keys 12 13 14 15
+//	table 2   keys 23 24 25
+//	table 3   keys 34 35
+//	table 4   key  45
 //
 // One region and keys of one block are the k + 1 segments of Manku, Jain and Das
 // Sarma (Detecting Near-Duplicates for Web Crawling, WWW 2007, section 3); keys
@@ -54,8 +63,7 @@ func (r region) keys() float64   { return choose(r.errors+r.agree, r.agree) }
 // multi-index of Norouzi, Punjani and Fleet (Fast Search in Hamming Space with
 // Multi-Index Hashing, CVPR 2012) with such keys in each.
 //
-// A Plan without a region compares everything with everything. Plans are
-// immutable.
+// A Plan without regions compares everything with everything. Plans are immutable.
 type Plan struct {
 	bits    int
 	k       int
@@ -72,7 +80,8 @@ type table struct {
 // maxKeys bounds the size of a plan.
 const maxKeys = 1 << 16
 
-// checkPlan fails where there is no plan: fingerprints have 1 to 128 bits.
+// checkPlan returns an error unless the width is 1 to 128 bits and k is allowed
+// for it.
 func checkPlan(width, k int) error {
 	if width < 1 || width > 128 {
 		return fmt.Errorf("hamming: plan for %d bits: %w", width, errBits)
@@ -80,8 +89,8 @@ func checkPlan(width, k int) error {
 	return checkDistance(width, k)
 }
 
-// newPlan builds a plan from its regions, for any k: few bits of wide
-// fingerprints may vary.
+// newPlan builds a plan from its regions. It does not limit k by the width, since
+// the width may be that of the few bits that vary in a group.
 func newPlan(width, k int, regions ...region) (*Plan, error) {
 	p := &Plan{bits: width, k: k, regions: regions}
 	if len(regions) == 0 {
@@ -136,7 +145,8 @@ func (p *Plan) add(top int, r region) {
 	})
 }
 
-// combine calls do for each choice of count numbers from from up to below end.
+// combine calls do for each choice of count numbers from the range from to end − 1,
+// appended to chosen, in lexicographic order.
 func combine(count, from, end int, chosen []int, do func([]int)) {
 	if count == 0 {
 		do(chosen)
@@ -147,8 +157,8 @@ func combine(count, from, end int, chosen []int, do func([]int)) {
 	}
 }
 
-// NewPlan returns the plan of one region: width bits in k + agree blocks, of
-// which two fingerprints within k agree on agree.
+// NewPlan returns the plan of one region: width bits in k + agree blocks. Two
+// fingerprints within k agree on at least agree of these.
 func NewPlan(width, k, agree int) (*Plan, error) {
 	if width < 1 || width > 128 {
 		return nil, fmt.Errorf("hamming: plan for %d bits: %w", width, errBits)
@@ -156,9 +166,9 @@ func NewPlan(width, k, agree int) (*Plan, error) {
 	return newPlan(width, k, region{bits: width, errors: k, agree: agree, lead: 1})
 }
 
-// ByKey returns the plan with a table for each key: what is laid out to find by
-// one value at a time cannot tell what a table brings together apart by its
-// further keys.
+// ByKey returns the plan in which each key has a table of its own. A store that
+// finds by one value at a time needs it: it has no second step in which a table's
+// keys could divide what the block brings together.
 func (p *Plan) ByKey() *Plan {
 	q := &Plan{bits: p.bits, k: p.k, regions: slices.Clone(p.regions), keys: p.keys}
 	for i := range q.regions {
@@ -183,9 +193,9 @@ func (p *Plan) Block(t int) columns.Mask { return p.tables[t].block }
 // caller must not change them.
 func (p *Plan) Keys(t int) []columns.Mask { return p.keys[p.tables[t].from:p.tables[t].to] }
 
-// First returns the table and, of its keys, the first key that fingerprints agree
-// on which differ in the bits of diff: −1 where there is none. Of all keys that
-// bring a pair together this one reports it.
+// First returns the first key, as its table and its place in there, that two
+// fingerprints agree on which differ in the bits of diff. Both are −1 if there is
+// none. Of all keys that bring a pair together, this one reports it.
 func (p *Plan) First(diff columns.Mask) (table, key int) {
 	for t := range p.tables {
 		if !p.tables[t].block.And(diff).IsZero() {
@@ -201,8 +211,7 @@ func (p *Plan) First(diff columns.Mask) (table, key int) {
 }
 
 // String describes the plan, as in "64 bits, k=3: 32/1/2+32/1/2, 4 tables, 6
-// keys": of each region its bits, the bits that may differ, the blocks that agree
-// and, unless it is one, how many of these make up the table's block.
+// keys". For each region that is bits/errors/agree, and /lead unless lead is 1.
 func (p *Plan) String() string {
 	var regions []string
 	for _, r := range p.regions {
@@ -226,8 +235,8 @@ func choose(n, m int) float64 {
 	return c
 }
 
-// onto is a plan for fingerprints made of a plan for as many bits as mask has:
-// the bits of mask stand in for the plan's.
+// onto turns a plan for as many bits as mask has into one for whole fingerprints:
+// bit i of the plan becomes the i-th lowest bit of mask.
 func (p *Plan) onto(mask columns.Uint128) *Plan {
 	at := places(mask)
 	q := &Plan{bits: p.bits, k: p.k, regions: p.regions, tables: slices.Clone(p.tables)}

@@ -6,7 +6,8 @@ import "math/bits"
 const scanned = 32
 
 // A Scanner compares a fingerprint with each of a list: brute force, against which
-// other ways to find pairs are checked. Any number of goroutines may use it.
+// other ways to find pairs are checked. It is immutable and safe for concurrent
+// use.
 type Scanner struct {
 	values []uint64 // a multiple of scanned
 	n      int
@@ -35,8 +36,8 @@ func (s *Scanner) Within(f uint64, k int, yield func(i int)) {
 	}
 }
 
-// nextNearGo returns where the first block of v from the given one on begins that has a
-// fingerprint within k of f, or the length of v without one.
+// nextNearGo looks through the blocks of v, the first at from, for one that has a
+// fingerprint within k of f. It returns where that block begins, or len(v).
 func nextNearGo(f uint64, v []uint64, k, from int) int {
 	for ; from < len(v); from += scanned {
 		for _, x := range v[from : from+scanned] {
