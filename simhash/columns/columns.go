@@ -1,7 +1,8 @@
-// Package columns holds what the join does to columns of fingerprints: it deals
-// them to partitions on all cores, sorts them, groups them by some of their
-// bits, and finds them again. Map, reduce and compare are made of these; the
-// package knows neither tables nor documents.
+// Package columns holds the operations of the join on columns of fingerprints:
+// deal them to partitions on all cores ([Deal]), sort and collapse equal ones
+// ([Collapse]), group them by some of their bits ([Grouper]), and find them again
+// ([Lists]). Map, reduce and compare are made of these. The package knows neither
+// tables nor documents.
 //
 // A posting of a segment table is a key and the other bits, the suffix. Together
 // they are the fingerprint, whatever the table, so a column of fingerprints is
@@ -14,8 +15,8 @@
 //	10C   [    suffix | key |      suffix ]
 //	11D   [          suffix      |    key ]
 //
-// Postings of the other tables are a key above and what names the document
-// below. They are uint64s too, and take the same way.
+// Postings of the other tables have a value in the upper bits and what names the
+// document in the lower. They are uint64s too, so the same operations serve.
 package columns
 
 import (
@@ -170,24 +171,28 @@ func Varying[F Fingerprint](values []F) Mask {
 	return vary
 }
 
-// A Spread maps the masked bits of fingerprints to numbers below
-// 1<<(64-Shift). Equal bits give equal numbers.
+// A Spread maps fingerprints to numbers below 1<<(64-Shift) by their masked bits.
+// Equal bits give equal numbers. The number is ((f & Mask) · Mul mod 2⁶⁴) >> Shift;
+// for 128 bits the products of the two halves are added before the shift.
 type Spread struct {
 	Mask, Mul Uint128
 	Shift     uint // below 64
 }
 
-// Multipliers of two independent hashes: what one of them brought together has
-// to spread by the other.
+// Multipliers of two independent hashes. What the one brings together into a
+// partition, the other must still spread over groups.
 var (
 	DealHash  = Uint128{0xA0761D6478BD642F, 0xD6E8FEB86659FD93}
 	GroupHash = Uint128{0xC2B2AE3D27D4EB4F, 0x9E3779B97F4A7C15}
 )
 
-// NewSpread returns a spread by the bits of mask to at most width > 0 bits, and
-// how many they are. Fingerprints are known to agree outside free. If the free
-// bits of mask are few and adjacent they are the number, and different bits
-// give different numbers; otherwise it is a hash (multiplicative hashing,
+// NewSpread returns a spread by the bits of mask, and the width of its numbers in
+// bits: at most width, which must be more than 0. The fingerprints must agree in
+// the bits outside free.
+//
+// If the free bits of mask are adjacent and at most width, they themselves are the
+// number: a power of two as multiplier shifts them to the top. Different bits then
+// give different numbers. Otherwise the number is a hash (multiplicative hashing,
 // Knuth vol. 3, 6.4).
 func NewSpread(mask, free Mask, width int, hash Uint128) (Spread, int) {
 	m := mask.And(free)

@@ -6,9 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// Each calls do(i) for every i below n on up to workers goroutines, which take
-// the next i as they become free. start makes each goroutine's do; worker
-// numbers them from 0.
+// Each calls do(i) for every i below n on up to workers goroutines, and returns
+// when all are done. A goroutine takes the next i when it is free. Start is called
+// once on each goroutine and makes its do, with workspace of its own; worker
+// numbers the goroutines from 0.
 func Each(workers, n int, start func(worker int) func(i int)) {
 	var next atomic.Int64
 	run := func(worker int) {
@@ -25,8 +26,7 @@ func Each(workers, n int, start func(worker int) func(i int)) {
 	wg.Wait()
 }
 
-// A numbering writes the numbers of the partitions of values to to, which is no
-// shorter.
+// A numbering sets to[i] to the number of the partition of values[i].
 type numbering[F Fingerprint] func(values []F, to []uint16)
 
 // bySpread numbers by a spread of at most 16 bits.
@@ -43,18 +43,21 @@ func spreadNumbers[F Fingerprint](values []F, to []uint16, s Spread) {
 	}
 }
 
-// block values are numbered at a time: with their numbers they stay in a
-// core's first-level cache.
+// block is how many values are numbered at a time: with their numbers they stay in
+// a core's first-level cache.
 const block = 2 << 10
 
-// A dealer counts how many of its values, in parts of about equal size, go to
-// each partition of a numbering.
+// A dealer brings values to partitions in two passes over parts of about equal
+// size. The first counts, for each part, how many values go to each partition.
+// Prefix sums of the counts then give each part its own places in each partition.
+// So in the second pass all parts write at the same time without locks, and values
+// of a partition keep their order.
 type dealer[F Fingerprint] struct {
 	values     []F
 	workers    int
 	partitions int
 	by         numbering[F]
-	counts     [][]uint32 // of each part by partition; after bounds, where the partition's next goes
+	counts     [][]uint32 // by part and partition: first the count, after bounds the next place
 }
 
 func newDealer[F Fingerprint](values []F, partitions, workers int, by numbering[F]) *dealer[F] {
@@ -85,8 +88,8 @@ func (p *dealer[F]) span(part int) (lo, hi int) {
 	return n * part / len(p.counts), n * (part + 1) / len(p.counts)
 }
 
-// bounds returns where the partitions begin and end, and turns the counts into
-// places.
+// bounds turns the counts into places and returns where the partitions begin and
+// end.
 func (p *dealer[F]) bounds() []int {
 	bounds := make([]int, p.partitions+1)
 	at := uint32(0)
@@ -100,10 +103,9 @@ func (p *dealer[F]) bounds() []int {
 	return bounds
 }
 
-// scatter brings the values to their partitions in out, those of a partition in
-// their order, and with each its name to the same place of named: its place in
-// the values if names is nil. A nil named asks for no names. It returns where
-// the partitions begin and end.
+// scatter writes the values to out, partition by partition. It writes the name of
+// each to the same place of named: names[i] for value i or, if names is nil, i. If
+// named is nil it writes no names. It returns where the partitions begin and end.
 func (p *dealer[F]) scatter(out []F, names, named []uint32) []int {
 	bounds := p.bounds()
 	Each(p.workers, len(p.counts), func(int) func(int) {
@@ -132,10 +134,11 @@ func (p *dealer[F]) scatter(out []F, names, named []uint32) []int {
 	return bounds
 }
 
-// Deal brings values to the partitions of a spread of width bits, at most 16,
-// on workers goroutines: those of a partition in their order in out, which is as
-// long, and with each its name, its place if names is nil, to the same place of
-// named; a nil named asks for no names. Partition p is out[bounds[p]:bounds[p+1]].
+// Deal brings values to the partitions of a spread of width bits, at most 16, on
+// workers goroutines. It writes them to out, which is as long as values: partition
+// p is out[bounds[p]:bounds[p+1]], its values in their order. It writes the name of
+// each value to the same place of named: names[i] for value i or, if names is nil,
+// i. If named is nil it writes no names.
 func Deal[F Fingerprint](values []F, by Spread, width, workers int, out []F, names, named []uint32) (bounds []int) {
 	return newDealer(values, 1<<width, workers, bySpread[F](by)).scatter(out, names, named)
 }
@@ -144,9 +147,11 @@ func Deal[F Fingerprint](values []F, by Spread, width, workers int, out []F, nam
 // the copy that grouping makes of them they stay in a core's second-level cache.
 const PartitionTarget = 32 << 10
 
-// Partitions brings values to partitions by a key of theirs, so that those of
-// one key are in one partition. All of a partition agree outside free. It takes
-// work, which it makes where there is none; few values stay where they are.
+// Partitions brings values to partitions by the bits of key; values that agree on
+// them are in one partition. Partition p is dealt[bounds[p]:bounds[p+1]], and its
+// values agree in the bits outside free. Dealt is in *work, which Partitions
+// replaces if it is too small. So few values that one partition holds them are not
+// copied: dealt is then values itself.
 func Partitions[F Fingerprint](values []F, key Mask, workers int, work *[]F) (dealt []F, bounds []int, free Mask) {
 	width := min(bits.Len(uint(len(values)/PartitionTarget)), 14)
 	if width == 0 || key.IsZero() {
@@ -163,21 +168,22 @@ func Partitions[F Fingerprint](values []F, key Mask, workers int, work *[]F) (de
 	return dealt, Deal(values, by, width, workers, dealt, nil, nil), free
 }
 
-// Slack is how many values more a Grouper's column has room for: they may be
-// read, without effect.
+// Slack is how many elements a Grouper's column has behind its values. Comparisons
+// that work on several values at once may read them; what they hold has no effect.
 const Slack = 16
 
-// A Grouper is the workspace that brings together what shares a key. One
-// goroutine uses it at a time.
+// A Grouper brings together values that share a key. It is reusable workspace;
+// only one goroutine may use it at a time.
 type Grouper[F Fingerprint] struct {
 	values []F
 	ends   []uint32
 }
 
-// Group returns the values, of which all agree outside free, in an order in
-// which those that agree on key are side by side, and where each group ends.
-// Groups are not made smaller than about target values: two keys may share one.
-// The result is good until the next call, and has Slack values behind it.
+// Group returns the values in an order in which those that agree on key are
+// adjacent, and where each group ends: group g is grouped[ends[g-1]:ends[g]]. All
+// values must agree in the bits outside free. Groups are not made smaller than
+// about target values, so one may hold several keys. The result is valid until the
+// next call and has Slack elements behind it.
 func (g *Grouper[F]) Group(values []F, key, free Mask, target int) (grouped []F, ends []uint32) {
 	n := len(values)
 	if cap(g.values) < n+Slack {

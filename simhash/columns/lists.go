@@ -9,9 +9,8 @@ import (
 // most is the largest number of values that Lists hold.
 const most = 1<<32 - 1
 
-// Lists are postings with the equal ones brought together: the distinct values
-// in ascending order and, for each, its posting list, the names of what has it.
-// They are immutable and safe for concurrent use.
+// Lists hold distinct values in ascending order and, for each, its posting list:
+// the names of what has the value. They are immutable and safe for concurrent use.
 type Lists[F Fingerprint] struct {
 	values []F
 	names  []uint32 // in order of (value, name)
@@ -19,9 +18,9 @@ type Lists[F Fingerprint] struct {
 	dir    directory
 }
 
-// Collapse makes the Lists of values of at most width bits, named by their
-// places, on workers goroutines; 0: GOMAXPROCS. It fails if there are more than
-// 2³² − 1, or if one has more bits.
+// Collapse returns the Lists of values, each named by its place. It works on
+// workers goroutines; 0 stands for GOMAXPROCS. It fails if there are more than
+// 2³² − 1 values, or if one has more than width bits.
 func Collapse[F Fingerprint](values []F, width, workers int) (*Lists[F], error) {
 	n := len(values)
 	if uint64(n) > most {
@@ -67,16 +66,16 @@ func Collapse[F Fingerprint](values []F, width, workers int) (*Lists[F], error) 
 	return l, nil
 }
 
-// NewLists returns the Lists of distinct values, which ascend: the names of value
-// i are names[starts[i]:starts[i+1]].
+// NewLists returns the Lists of values that are distinct and ascend. The names of
+// value i are names[starts[i]:starts[i+1]]. The result keeps all three slices.
 func NewLists[F Fingerprint](values []F, names, starts []uint32) *Lists[F] {
 	l := &Lists[F]{values: values, names: names, starts: starts}
 	l.direct(1)
 	return l
 }
 
-// compact leaves each value once. The values are in order in their buckets;
-// first has how many distinct ones come before each.
+// compact removes repeated values. The values are sorted; first has, for each
+// bucket, how many distinct ones come before it.
 func (l *Lists[F]) compact(bounds []int, first []uint32, workers int) {
 	sorted, m := l.values, int(first[len(first)-1])
 	l.values, l.starts = make([]F, m), make([]uint32, m+1)
@@ -94,8 +93,9 @@ func (l *Lists[F]) compact(bounds []int, first []uint32, workers int) {
 	})
 }
 
-// A directory of ascending values that agree beyond mask: at[v>>shift&mask] is
-// the index of the first value that has those bits or higher ones.
+// A directory narrows a search in ascending values to those of the same leading
+// bits: at[v>>shift&mask] is the index of the first value that has those bits or
+// higher ones. All values agree in the bits above the mask.
 type directory struct {
 	shift uint
 	mask  uint64
@@ -106,8 +106,7 @@ func place[F Fingerprint](d *directory, p *F) int {
 	return int(Shifted(p, d.shift) & d.mask)
 }
 
-// direct makes the directory, by the leading bits of those in which not all
-// values agree.
+// direct makes the directory. It goes by the leading ones of the bits that vary.
 func (l *Lists[F]) direct(workers int) {
 	m, top := len(l.values), 0
 	if m > 0 {
@@ -136,7 +135,8 @@ func (l *Lists[F]) direct(workers int) {
 	})
 }
 
-// sortBucket fingerprints with their documents sort within a core's cache.
+// sortBucket is how many fingerprints, with their names, are sorted within a core's
+// cache.
 const sortBucket = 24 << 10
 
 // Len is the number of distinct values.
@@ -159,7 +159,7 @@ func (l *Lists[F]) Members(i int) []uint32 {
 	return l.names[l.starts[i]:l.starts[i+1]:l.starts[i+1]]
 }
 
-// index returns the index of *p, which is one of the values.
+// index returns the index of *p, which must be one of the values.
 func (l *Lists[F]) index(p *F) int {
 	at := place(&l.dir, p)
 	lo, hi := int(l.dir.at[at]), int(l.dir.at[at+1])
@@ -180,9 +180,9 @@ func (l *Lists[F]) index(p *F) int {
 // FindBatch is the most values that Find looks up at once.
 const FindBatch = 256
 
-// Find sets at[i] to the index of values[i], each of which is there: at most
-// FindBatch of them. Looked up together, they wait for memory at the same time,
-// not one after the other.
+// Find sets at[i] to the index of values[i]. There may be at most FindBatch values,
+// and all of them must be in the lists. Looking many up together lets their reads
+// of memory overlap.
 func (l *Lists[F]) Find(values []F, at []uint32) {
 	var first [FindBatch]F
 	for i := range values {

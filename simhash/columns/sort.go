@@ -2,17 +2,18 @@ package columns
 
 import "math/bits"
 
-// A sorter sorts pairs of fingerprint and document by fingerprint, keeping the
-// order of equal ones.
+// A sorter sorts pairs of fingerprint and document by fingerprint and keeps the
+// order of equal ones. It is a radix sort from the most significant bits that vary;
+// short stretches are sorted by insertion.
 type sorter[F Fingerprint] struct {
-	values []F // with slack
+	values []F // scratch, as docs
 	docs   []uint32
 	counts [][]uint32 // by depth of recursion
 }
 
 const insertionMax = 32
 
-// sort returns the number of distinct values.
+// sort sorts v, and docs along with it, and returns the number of distinct values.
 func (s *sorter[F]) sort(v []F, docs []uint32) int {
 	if len(v) == 0 {
 		return 0

@@ -50,8 +50,9 @@ const (
 //	offset 2   ac bd ce df eg fh gi hj
 //
 // The reach of a block is the largest offset at which any of its fingerprints
-// still has one of its own group. Pairs that straddle two groups are compared too;
-// owns rejects them, since they do not agree on the group's key.
+// still has one of its own group. So pairs of two groups are compared too. If the
+// groups are those of a key, owns rejects such a pair, as it does not agree on the
+// key.
 type comparer[F columns.Fingerprint] struct {
 	ctx    context.Context
 	k      int

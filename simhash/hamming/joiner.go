@@ -24,9 +24,13 @@ func (j *Joiner[F]) Target() int { return j.c.groupTarget() }
 // Groups visits every pair within k inside each group of values, exactly once.
 // Group g is values[ends[g-1]:ends[g]]; the first begins at 0. The values of a
 // group must be distinct, and the slice must have room for columns.Slack more
-// behind them. A large group is split by the bits that vary in it; the bits that
-// all of it share cost nothing. When ctx is cancelled, Groups soon returns its
-// error; it has then visited some of the pairs.
+// behind them. Groups does not know by which key they were made. It may also visit
+// a pair of two groups that stand close together, which a caller tells by the key
+// ([Plan.First]).
+//
+// A large group is split by the bits that vary in it; the bits that all of it share
+// cost nothing. When ctx is cancelled, Groups soon returns its error; it has then
+// visited some of the pairs.
 func (j *Joiner[F]) Groups(ctx context.Context, values []F, ends []uint32, k int, visit func(a, b *F, distance int)) error {
 	if err := checkDistance(columns.Width[F](), k); err != nil {
 		return err
