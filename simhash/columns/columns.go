@@ -190,7 +190,7 @@ var (
 // bits: at most width, which must be more than 0. The fingerprints must agree in
 // the bits outside free.
 //
-// If the free bits of mask are adjacent and at most width, they themselves are the
+// If the free bits of mask are at most width, adjacent and in one half, they are the
 // number: a power of two as multiplier shifts them to the top. Different bits then
 // give different numbers. Otherwise the number is a hash (multiplicative hashing,
 // Knuth vol. 3, 6.4).

@@ -1,14 +1,21 @@
-// Package sketch takes a second look at two documents that a fingerprint
-// brought together, or brings together those that a fingerprint does not.
+// Package sketch verifies pairs of documents that fingerprints brought together,
+// and brings together similar documents whose fingerprints are far apart.
 //
-// A Sketch is 64 bytes that a Maker makes of a text's set of shingles, its
-// runs of five letters or digits. From two sketches Estimate tells the Jaccard
-// similarity of the sets; documents of one band's value meet in that band's
-// table, as those of one segment's do. Rules gives the verdict on a pair, and
-// where the sketches leave it open, Shingles and Overlap settle it on the
-// texts. Texts too short for a fingerprint are compared by Short.
+// A [Sketch] is 64 bytes that a [Maker] makes of a text's set of shingles, its runs
+// of five letters or digits. It is a MinHash signature with one bit kept of each
+// minimum, and LSH bands:
 //
-// The package computes: it normalises nothing (what it is given is in the
-// normal form of package simhash), reads no file, starts no goroutine, and
-// never prints.
+//	text ─► shingles ─► hash ─► 320 bins, each keeps its smallest hash
+//	                              ├─► the lowest bit of 256 minima   32 bytes
+//	                              └─► 8 bands, each of 3 minima      32 bytes
+//
+// [Estimate] tells the Jaccard similarity of two sets from the bits in which two
+// sketches differ. Documents with the same value in a band are candidates, as are
+// those with the same segment of the fingerprint. [Rules] give the verdict on a
+// pair. Where the sketches leave it open, [Shingles] and [Overlap] decide on the
+// texts. Texts too short for a fingerprint are compared letter by letter, by
+// [Short].
+//
+// All texts must be in the normal form of package simhash. The package reads no
+// file, starts no goroutine, and never prints.
 package sketch

@@ -1,43 +1,46 @@
 package sketch
 
-// Rules say from which similarity on two documents that met as candidates
-// are the same. The shorter a text, the more of it is what all texts of its
-// kind share, so short ones have to be more alike.
+// Rules say how similar two candidates must be to count as the same. Of a short text
+// a larger part is what all texts of its kind share, so short texts have to be more
+// alike.
 type Rules struct {
-	LongFrom    int     // characters of the shorter document from which on it is long
-	Short, Long float64 // the least Jaccard similarity of shingles, 0 to 1
-	Border      float64 // an estimate less than this from the limit leaves the pair open for the texts to settle, and so does an Ordered one; 0: none is open
+	LongFrom    int     // a pair is long if the shorter text has at least so many characters
+	Short, Long float64 // the least Jaccard similarity of shingles, 0 to 1, for short and for long pairs
 
-	// Containment is the share of the smaller set of shingles that the other
-	// has too, from which on one of two texts that are not the same contains
-	// the other, 0 to 1; 0: it is not asked for.
+	// Border is how near to the limit an estimate has to be for the texts to decide.
+	// 0: the sketches always decide.
+	Border float64
+
+	// Containment is the least containment, 0 to 1, of two texts that are not the
+	// same for one to count as containing the other: the share of the smaller set
+	// of shingles that the larger one has too. 0: containment is not looked for.
 	Containment float64
 }
 
-// Balanced returns rules that decide on sketches alone. They are meant for
-// candidates at distance 3 or less or with a band in common.
+// Balanced returns rules by which the sketches alone decide. They are meant for
+// candidates that are within distance 3 or share a band.
 func Balanced() Rules { return Rules{LongFrom: 800, Short: 0.60, Long: 0.46} }
 
-// Thorough returns rules that have the texts settle what is within about three
-// standard errors of the limit, and find texts that differ by slips, are
-// revisions or contain others. They are meant for candidates at distance 12 or
-// less or with a band in common.
+// Thorough returns rules by which the texts decide on estimates within about three
+// standard errors of the limit. They also find texts that differ by slips, are
+// revisions, or contain others. They are meant for candidates that are within
+// distance 12 or share a band.
 func Thorough() Rules {
 	return Rules{LongFrom: 800, Short: 0.50, Long: 0.50, Border: 0.14, Containment: 0.80}
 }
 
-// Scattered edits take more shingles away than letters: of texts with a tenth of
-// their letters edited J is 0.42. So texts below the limit are asked for the
-// order of their letters: whether they differ by slips alone, down to slipsBelow
-// under it, and if both are long whether one is a revision of the other, down to
-// revisedBelow.
+// Each scattered edit spoils five shingles, so edited texts have few shingles in
+// common: with a tenth of the letters edited J is 0.42. Below the limit the letters
+// are therefore compared in order. Down to slipsBelow under the limit that shows
+// whether texts differ by slips alone; down to revisedBelow, if both are long,
+// whether one is a revision of the other.
 const (
 	slipsBelow   = 0.25
 	revisedBelow = 0.12
 )
 
-// estimatedBelow is how much below the limit the estimate decides on long texts
-// that are gone: there Balanced has its limit.
+// estimatedBelow is how much the limit is lowered if the estimate decides on long
+// texts that are no longer available. The result is the limit of Balanced.
 const estimatedBelow = 0.04
 
 // The limit of the distance by the length of the texts, in characters: PieceLong bits
@@ -49,8 +52,10 @@ const (
 	PieceShort = 10
 )
 
-// Piecewise is the largest distance of two fingerprints the longer of whose texts has
-// so many characters, where that of the shortest texts is most: PieceShort, usually.
+// Piecewise returns the largest distance at which two fingerprints match, for a
+// pair whose longer text has that many characters. It falls in even steps from
+// most, for the shortest texts, to PieceLong at PiecesFrom characters. Most is
+// PieceShort, usually.
 func Piecewise(most, characters int) int {
 	long := min(PieceLong, most)
 	return most - (most-long)*min(characters, PiecesFrom)/PiecesFrom
@@ -79,7 +84,7 @@ const (
 // Verdict is whether two documents are the same, and why.
 type Verdict struct {
 	Same   bool   `json:"same"`
-	Open   bool   `json:"-"` // Same is what was known so far; Settle says what the texts say
+	Open   bool   `json:"-"` // the texts have to decide, by Settle; Same is the sketches' answer
 	Reason string `json:"reason"`
 }
 
@@ -92,8 +97,8 @@ func (r Rules) Limit(length int) float64 {
 	return r.Short
 }
 
-// EstimateLimit returns the least estimate for a pair whose texts would have to
-// decide but are gone.
+// EstimateLimit returns the least estimate for a pair on which the texts should
+// decide but are no longer available.
 func (r Rules) EstimateLimit(length int) float64 {
 	if r.Border > 0 && length >= r.LongFrom {
 		return r.Long - estimatedBelow
@@ -101,7 +106,8 @@ func (r Rules) EstimateLimit(length int) float64 {
 	return r.Limit(length)
 }
 
-// Least returns the estimate from which on any pair is open or the same.
+// Least returns the lowest estimate at which a pair of any length may still be the
+// same. A pair below it never is, by the sketches or by the texts.
 func (r Rules) Least() float64 {
 	least := min(r.Short, r.Long)
 	if r.Border > 0 {
@@ -110,9 +116,9 @@ func (r Rules) Least() float64 {
 	return max(least, 0)
 }
 
-// Ordered reports whether the texts of a pair that is not the same by its
-// estimated similarity are asked for the order of their letters: shorter and
-// longer are the texts' lengths.
+// Ordered reports whether the letters of two texts that are not the same by their
+// estimate are compared in order. Shorter and longer are the texts' lengths in
+// characters.
 func (r Rules) Ordered(estimate float64, shorter, longer int) bool {
 	return r.Border > 0 && withinHalf(shorter, longer) && estimate >= r.Limit(shorter)-slipsBelow
 }
@@ -133,9 +139,10 @@ func (r Rules) Judge(estimate float64, length int) Verdict {
 	return v
 }
 
-// Settle gives the verdict on an open pair by the Jaccard similarity of its
-// texts' shingles and, where that leaves it open, by the order of their Letters: how
-// they differ, if these say yes. It works in s.
+// Settle gives the verdict on an open pair. It goes by the Jaccard similarity of the
+// texts' shingles and, if that is below the limit but not far, by a and b, their
+// Letters in order. If the letters say yes, it also returns how they differ. Length
+// is that of the shorter text. Settle works in the buffers of s.
 func (r Rules) Settle(s *Short, a, b []rune, jaccard float64, length int) (Verdict, Edited) {
 	limit := r.Limit(length)
 	switch {

@@ -7,15 +7,17 @@ import (
 	"sort"
 )
 
-// A sample is what remains of a document's text to find those that it contains,
-// or that contain it: of the hashes of its passages of sampleShingles shingles,
-// one behind the other, the upper halves of those below a bound, so that of the
-// passages that two documents share both keep the same (Broder: On the
-// Resemblance and Containment of Documents, 1997; FracMinHash: Irber et al.,
+// A sample is kept of a document's text to find documents that it contains or that
+// contain it. A text is read as passages, each of sampleShingles shingles one behind
+// the other. The sample holds those passages whose hash, of which it keeps the upper
+// half, is below a bound. Whether a passage is in the sample depends on the passage
+// alone, so of the passages that two documents share, both keep the same (Broder: On
+// the Resemblance and Containment of Documents, 1997; FracMinHash: Irber et al.,
 // Lightweight Compositional Analysis of Metagenomes, 2022). Single shingles would
-// not do: most of those of an English text stand in any other. The bound depends
-// on the text's length and halves with each level; samples of two levels are
-// compared by the keys below the lower bound.
+// not do: most of those of an English text occur in any other.
+//
+// The bound depends on the text's length and halves with each level. Two samples of
+// different levels are compared by the keys below the lower of their bounds.
 //
 // A sample stands in bytes: its keys, ascending, each SampleKeyBytes,
 // little-endian.
@@ -30,9 +32,9 @@ const (
 // sampleShingles is the number of shingles of a passage.
 const sampleShingles = 3
 
-// Of a text of the usual length a sample has a key for every 1<<sampleLevel
-// shingles; of a shorter one more, so that it has sampleLeast characters for
-// each or more keys; of a longer one fewer, to have at most sampleMost.
+// A text of usual length has a key for about every 1<<sampleLevel shingles. A
+// shorter text has a lower level, which gives it about sampleLeast keys or more. A
+// longer one has a higher level, which gives it at most about sampleMost.
 const (
 	sampleLevel = 6
 	sampleLeast = 32
@@ -50,11 +52,11 @@ func levelOf(length int) int {
 	return sampleLevel
 }
 
-// sampleBound is what the keys of a level are below.
+// sampleBound is the bound of a level: its keys are below it.
 func sampleBound(level int) uint64 { return 1 << (32 - min(level, 32)) }
 
-// SketchAndSample is Sketch, and appends the sample of the same text to sample;
-// length is that of the text in characters.
+// SketchAndSample is Sketch, and also appends the text's sample to sample. Length
+// is that of the text in characters.
 func (m *Maker) SketchAndSample(dst *Sketch, sample []byte, text []byte, length int) (shingles int, _ []byte) {
 	shingles = m.sketch(dst, text, sampleBound(levelOf(length)))
 	slices.Sort(m.sample)
@@ -65,7 +67,8 @@ func (m *Maker) SketchAndSample(dst *Sketch, sample []byte, text []byte, length 
 	return shingles, sample
 }
 
-// take collects what the next hashes of shingles add to the sample.
+// take adds the passages that end in the next block of shingles' hashes to the
+// sample, if they are below the bound.
 func (m *Maker) take(block []uint64, bound uint64) {
 	const length = (sampleShingles - 1) * shingleSize // from the first shingle of a passage to its last
 	m.recent = append(m.recent, block...)
@@ -89,9 +92,10 @@ func SampleKey(sample []byte, i int) uint32 {
 	return binary.LittleEndian.Uint32(sample[i*SampleKeyBytes:])
 }
 
-// SharedSample returns how many keys the samples of two texts, of lengths x and
-// y in characters, have in common, and how many the one of fewer has, of the
-// keys of the level that both have. Their ratio estimates Containment.
+// SharedSample returns how many keys the samples of two texts share, and how many
+// keys the smaller sample has, both counted at the higher of the two levels. The
+// ratio estimates the texts' containment. X and y are the lengths of the texts in
+// characters.
 func SharedSample(a, b []byte, x, y int) (shared, fewer int) {
 	n, m := sameLevel(a, b, x, y)
 	for i, j := 0, 0; i < n && j < m; {
@@ -101,29 +105,30 @@ func SharedSample(a, b []byte, x, y int) (shared, fewer int) {
 	return shared, min(n, m)
 }
 
-// What two texts' samples share of the fewer keys, out of sampleParts: most, if
-// one text contains the other; hardly less than containedParts, if either has
-// something of its own, too. Each edit spoils the passages that it is in: with a
-// tenth of the letters edited a fifth of the passages is left, and less than
-// editedParts by mishap only.
+// Limits for the share of the smaller sample's keys that the larger has too, in
+// parts of sampleParts. If one text contains the other, it has most of them, and
+// hardly less than containedParts even if both texts have something of their own.
+// Each edit spoils all passages that it is in: with a tenth of the letters edited a
+// fifth of the passages is left, and only rarely less than editedParts.
 const (
 	sampleParts    = 20
 	containedParts = 8
 	editedParts    = 2
 )
 
-// AlikeSamples reports whether the samples of two texts, of lengths x and y in
-// characters, share two keys, and so many of the fewer that one text may contain
-// the other or, if edited is set, be the other, edited. They are known to share at
-// least and at most so many keys: where that says it, nobody looks.
+// AlikeSamples reports whether two samples share enough keys for one text to contain
+// the other or, if edited is set, to be an edited version of it. They must share at
+// least two keys in any case. X and y are the lengths of the texts in characters. The
+// caller knows that the samples share at least and at most so many keys; where these
+// bounds decide, AlikeSamples does not read the samples.
 func AlikeSamples(a, b []byte, x, y int, edited bool, least, most int) bool {
 	n, m := sameLevel(a, b, x, y)
 	need, shared := needed(min(n, m), edited), 0
 	if least >= need || most < need {
 		return least >= need
 	}
-	// Of either sample so many keys may be none of the other. As long as they
-	// are not spent, and need is not reached, keys are left of both.
+	// spareA and spareB are how many more keys of a and b may be missing in the
+	// other. While neither is negative and need is not reached, both have keys left.
 	spareA, spareB := n-need, m-need
 	for i, j := 0, 0; shared < need && spareA >= 0 && spareB >= 0; {
 		one, other, both := order(SampleKey(a, i), SampleKey(b, j))
@@ -142,7 +147,8 @@ func needed(fewer int, edited bool) int {
 	return max(2, (parts*fewer+sampleParts-1)/sampleParts)
 }
 
-// sameLevel is how many keys two samples have of the level that both have.
+// sameLevel returns how many keys each of two samples has at the higher of their
+// levels.
 func sameLevel(a, b []byte, x, y int) (n, m int) {
 	n, m = len(a)/SampleKeyBytes, len(b)/SampleKeyBytes
 	if from, to := levelOf(x), levelOf(y); from < to {

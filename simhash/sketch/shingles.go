@@ -83,9 +83,9 @@ func Overlap(a, b []uint64) (jaccard, containment float64) {
 	return float64(both) / float64(len(a)+len(b)-both), float64(both) / float64(min(len(a), len(b)))
 }
 
-// Shared returns |a∩b| of two sets of hashes as Shingles gives them. It counts the
-// smaller and the larger half of the hashes side by side, neither of which waits
-// for what the other compares.
+// Shared returns |a∩b| of two sets of hashes as Shingles gives them. It merges the
+// smaller hashes and the larger ones side by side: two independent merges, neither
+// of which waits for the other's comparisons.
 func Shared(a, b []uint64) (n int) {
 	const half = 1 << 63
 	p, _ := slices.BinarySearch(a, half)
@@ -111,8 +111,9 @@ func merged(a, b []uint64) (n int) {
 	return n
 }
 
-// order says, by 1, whether x, y or both come next. It has no branches that
-// nobody can foresee.
+// order compares x and y for a merge: one is 1 if x comes next, other if y does, and
+// both if they are equal; else they are 0. It compiles without branches, which would
+// be unpredictable.
 func order[T uint32 | uint64](x, y T) (one, other, both int) {
 	if x <= y {
 		one = 1

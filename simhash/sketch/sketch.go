@@ -15,38 +15,39 @@ const (
 	BandBits = 8 * bandBytes
 )
 
-// Bits is how many bits of two sketches Estimate compares: one of each of the
-// first bins. More of them would leave less of the 64 bytes to the bands, and
-// bands of 24 bits bring a document of a hundred million together with 48 others
-// by chance.
+// Bits is how many bits of two sketches Estimate compares: one for each of the
+// first Bits bins. More bits would leave less of the 64 bytes to the bands. With
+// bands of only 24 bits a document of a hundred million shares a band with
+// 8 · 10⁸ / 2²⁴ = 48 others by chance.
 const Bits = 256
 
 const (
-	bins      = 320 // of the one permutation
+	bins      = 320 // of one permutation hashing
 	bandBytes = 4
 	bandBins  = bins / Bands // bins that a band is made of
 	bandRows  = 3            // minima that a band is made of
 )
 
-// Sketch is what remains of a document's set of shingles. The first 32 bytes
-// are a bit of each of 256 minima, the other 32 are 8 bands of 32 bits, each
-// a hash of 3 minima. The zero Sketch is that of a text without shingles; it
-// resembles nothing, itself included.
+// Sketch is the MinHash sketch of a document's set of shingles. The first 32 bytes
+// hold one bit of each of 256 minima. The other 32 hold 8 bands of 32 bits, each a
+// hash of 3 minima. The zero Sketch is that of a text without shingles; it is like
+// no other sketch, not even itself.
 type Sketch [Bits/8 + Bands*bandBytes]byte
 
-// Maker makes sketches, one at a time. The zero value is ready to use; it
-// allocates next to nothing. One goroutine uses it at a time.
+// Maker makes sketches, one at a time. The zero value is ready to use. It reuses
+// its buffers, so only one goroutine may use it at a time.
 type Maker struct {
 	minima [bins]uint32
 
-	// Of the bins: whether a shingle came, and the lowest bit of the minimum
-	// then; else the first attempt at which it can borrow, attempts for none.
+	// For each bin: a bit in have if it has a shingle, and then in low the lowest
+	// bit of its minimum. An empty bin has in attempt the first of its attempts that
+	// reaches a bin to borrow from, or attempts if none of them does.
 	have, low [8]uint64
 	attempt   [bins]uint8
-	first     [Bits / 4]uint64 // of few bins with a shingle: the same, of any number of attempts, as of tries
+	first     [Bits / 4]uint64 // if few bins have a shingle: as attempt, without that limit; packed as tries
 
 	sample []uint32 // keys of the sample, as they come
-	recent []uint64 // hashes of the shingles that the next of its runs begin with
+	recent []uint64 // hashes of the shingles with which the next passages begin
 
 	shingles simhash.Grams
 }
@@ -61,13 +62,13 @@ var allEmpty = func() (minima [bins]uint32) {
 	return minima
 }()
 
-// Sketch sets dst to the sketch of text, which is in normal form
-// (simhash.Workspace.Normalize), and returns the number of its shingles,
-// repeated ones counted again. The same text gives the same sketch on any
-// machine.
+// Sketch sets dst to the sketch of text, which must be in normal form
+// (simhash.Workspace.Normalize). It returns the number of shingles, each counted
+// as often as it occurs. The same text gives the same sketch on any machine.
 func (m *Maker) Sketch(dst *Sketch, text []byte) int { return m.sketch(dst, text, 0) }
 
-// sketch is Sketch; it collects the keys of the sample that are below bound.
+// sketch is Sketch. It also collects the keys of the sample that are below bound;
+// 0: no sample.
 func (m *Maker) sketch(dst *Sketch, text []byte, bound uint64) int {
 	m.minima, m.sample, m.recent = allEmpty, m.sample[:0], m.recent[:0]
 	n := m.read(text, bound)
@@ -83,9 +84,10 @@ func (m *Maker) sketch(dst *Sketch, text []byte, bound uint64) int {
 	return n
 }
 
-// read puts each shingle into the bin that the upper half of its hash says;
-// a bin keeps the smallest lower half. What the sample has is below bound; 0: there
-// is none. It returns how many shingles there are.
+// read puts each shingle into a bin, which the upper half of its hash chooses; the
+// bin keeps the smallest lower half. This is one permutation hashing: one hash
+// function and 320 bins in place of 320 functions. Read collects the keys of the
+// sample that are below bound, and returns the number of shingles.
 func (m *Maker) read(text []byte, bound uint64) int {
 	n := 0
 	m.shingles.Start(text, shingleSize)
@@ -103,8 +105,9 @@ func (m *Maker) read(text []byte, bound uint64) int {
 	return n
 }
 
-// bands fills in the bands: band b is a hash of the minima of the three thirds
-// of bins 40b to 40b+39, a third without a shingle borrowing from another.
+// bands fills in the bands. Band b is a hash of three minima, those of the three
+// thirds of bins 40b to 40b+39. A third without a shingle borrows the minimum of
+// another, of any band.
 func (m *Maker) bands(dst *Sketch) {
 	var own [Bands * bandRows]uint32
 	for i := range own {
@@ -129,9 +132,10 @@ func (m *Maker) bands(dst *Sketch) {
 	}
 }
 
-// signs fills in the lowest bits of the minima. A bin without a shingle has the
-// minimum, hashed with the bin, of one that has some: optimal densification,
-// which keeps the estimate unbiased for short texts.
+// signs fills in the lowest bits of the minima. An empty bin borrows from the first
+// non-empty bin of its own fixed sequence of attempts, and hashes that minimum with
+// its number. This is optimal densification (Shrivastava, ICML 2017), which keeps
+// the estimate unbiased for short texts.
 func (m *Maker) signs(dst *Sketch) {
 	l := lenders()
 	if hasWide {
@@ -159,8 +163,8 @@ func (m *Maker) signs(dst *Sketch) {
 	}
 }
 
-// lender returns the first bin with a shingle that bin i asks after its first
-// attempts.
+// lender returns the bin that empty bin i borrows from, if none of the first
+// attempts reaches one.
 func (m *Maker) lender(i uint64) uint64 {
 	for try := uint64(attempts); ; try++ {
 		if j := pick(i, try, bins); m.have[j/64]>>(j%64)&1 != 0 {
@@ -169,11 +173,13 @@ func (m *Maker) lender(i uint64) uint64 {
 	}
 }
 
-// fewBins is up to how many bins with a shingle the first attempt to find one
-// is looked up for each of them: to attempt one after the other takes longer.
+// fewBins is the most non-empty bins for which fewLend is faster than making one
+// attempt after the other.
 const fewBins = 20
 
-// fewLend fills in first, if few bins have a shingle.
+// fewLend fills in first and returns true, if few bins have a shingle. It turns the
+// question round: it looks up when each other bin would ask one of these few, and
+// takes the earliest.
 func (m *Maker) fewLend() bool {
 	n := 0
 	for _, have := range m.have[:bins/64] {
@@ -206,8 +212,8 @@ func least(a, b uint64) uint64 {
 	return b&notLess | a&^notLess
 }
 
-// firstAttempts holds, for every bin, at which attempt each of the first Bits
-// asks it first.
+// firstAttempts holds, for every bin, the attempt at which each of the first Bits
+// bins asks it first.
 var firstAttempts = sync.OnceValue(func() *[bins][Bits / 4]uint64 {
 	t := new([bins][Bits / 4]uint64)
 	for i := range uint64(Bits) {
@@ -223,15 +229,15 @@ var firstAttempts = sync.OnceValue(func() *[bins][Bits / 4]uint64 {
 	return t
 })
 
-// lenderTable holds, for every bin, which ones it asks at its first attempts.
+// lenderTable holds, for every bin, which bins it asks at its first attempts.
 type lenderTable struct {
 	bin    [bins][attempts]uint16
 	octet  [attempts][bins]uint8 // bin / 8
 	member [attempts][bins]uint8 // 1 << (bin % 8)
 }
 
-// attempts is how many are made at once. Among the bins of a text of 85
-// shingles, as 300 bytes of Chinese have, one in a hundred needs more.
+// attempts is how many attempts are made at once. In a text of 85 shingles, as 300
+// bytes of Chinese have, one empty bin in a hundred needs more.
 const attempts = 16
 
 var lenders = sync.OnceValue(func() *lenderTable {
@@ -246,8 +252,9 @@ var lenders = sync.OnceValue(func() *lenderTable {
 	return t
 })
 
-// look fills in have, low and, for the bins without a shingle, attempt. Which
-// attempt is the first to do is not to be foreseen: all are made.
+// look fills in have, low and, for the empty bins, attempt. Which attempt will
+// succeed is unpredictable, so it makes several at once instead of branching after
+// each.
 func (m *Maker) look(l *lenderTable) {
 	var own [bins]uint16
 	for i := range bins / 64 {
@@ -273,32 +280,38 @@ func (m *Maker) look(l *lenderTable) {
 	}
 }
 
-// pick is the bin, of n, that bin i borrows from at its try-th attempt.
+// pick is the bin, 0 to n − 1, that bin i asks at its try-th attempt.
 func pick(i, try uint64, n int) uint64 {
 	return fold((i<<16+try+1)*0x9e3779b97f4a7c15) >> 32 * uint64(n) >> 32
 }
 
-// Band returns the value of band b, 0 to Bands − 1, in BandBits bits. Two
-// documents of Jaccard similarity J agree on a band with probability J³, and
-// on at least one of the eight with 1 − (1 − J³)⁸: 1.00 for J = 0.9, 0.997
-// for 0.8, 0.97 for 0.7, 0.87 for 0.6, 0.66 for 0.5, 0.20 for 0.3. The bands
-// of the zero Sketch mean nothing.
+// Band returns the value of band b, 0 to Bands − 1, in BandBits bits. Two minima
+// agree with probability J, the Jaccard similarity of the documents. So two
+// documents agree on a band, which has three minima, with probability J³, and on at
+// least one of the eight bands with 1 − (1 − J³)⁸: 1.00 for J = 0.9, 0.997 for 0.8,
+// 0.97 for 0.7, 0.87 for 0.6, 0.66 for 0.5, 0.20 for 0.3. The bands of the zero
+// Sketch mean nothing.
 func (s *Sketch) Band(b int) uint32 {
 	return binary.BigEndian.Uint32(s[Bits/8+b*bandBytes:])
 }
 
-// Estimate returns, by the number of bits in which two sketches Differ, an
-// estimate of the Jaccard similarity J of the sets of shingles of two documents:
-// 2a/256 − 1, where a bits agree, and 0 instead of less. It is that of b-bit
-// minwise hashing (Li, König: b-Bit Minwise Hashing, WWW 2010) for b = 1, whose
-// bits agree with probability (1 + J) / 2, over the bins of one permutation (Li,
-// Owen, Zhang: One Permutation Hashing, NIPS 2012), empty ones filled by optimal
-// densification (Shrivastava, ICML 2017). It is unbiased but for the bound at 0;
-// StandardError says how far off it is.
+// Estimate returns an estimate of the Jaccard similarity J of two documents' sets
+// of shingles, by the number of bits in which their sketches [Differ].
+//
+// Two minima are equal with probability J; then their lowest bits agree. Otherwise
+// the bits agree by chance, in half of the cases. So a bit agrees with probability
+// J + (1 − J)/2 = (1 + J)/2. If d of 256 bits differ, 1 − d/256 estimates that, and
+// solved for J it gives 1 − 2d/256. A negative result becomes 0; but for that the
+// estimate is unbiased. [StandardError] says how far off it is.
+//
+// This is b-bit minwise hashing for b = 1 (Li, König: b-Bit Minwise Hashing, WWW
+// 2010), over the bins of one permutation (Li, Owen, Zhang: One Permutation
+// Hashing, NIPS 2012), with empty bins filled by optimal densification
+// (Shrivastava, ICML 2017).
 func Estimate(differ int) float64 { return max(0, 1-2*float64(differ)/Bits) }
 
-// Differ is the number of bits, of the minima's, in which two sketches differ: all
-// of them if either is zero.
+// Differ returns the number of the minima's bits, 0 to Bits, in which two sketches
+// differ. It is Bits if either sketch is zero.
 func Differ(a, b *Sketch) int {
 	differ, inA, inB := 0, uint64(0), uint64(0)
 	for i := 0; i < Bits/8; i += 8 {
@@ -311,8 +324,8 @@ func Differ(a, b *Sketch) int {
 	return differ
 }
 
-// MostDiffer is the most such bits in which two sketches differ whose estimate
-// is the given one or more, and neither of which is zero; −1 if there are none.
+// MostDiffer returns the most bits in which two sketches may Differ for the estimate
+// to be at least alike. It is −1 if no number of bits will do.
 func MostDiffer(alike float64) int {
 	differ := Bits
 	for differ >= 0 && Estimate(differ) < alike {
@@ -321,7 +334,10 @@ func MostDiffer(alike float64) int {
 	return differ
 }
 
-// StandardError returns that of an estimate of Jaccard similarity j: √((1 −
-// j²) / 256), 0.054 for j = 0.5 and 0.027 for 0.9. Long texts do somewhat
-// better, texts of fewer than some 300 shingles somewhat worse.
+// StandardError returns the standard error of an estimate of Jaccard similarity j:
+// √((1 − j²) / 256), which is 0.054 for j = 0.5 and 0.027 for 0.9. It follows from
+// 256 independent bits, each of which agrees with probability p = (1 + j)/2: the
+// variance of their share is p(1 − p)/256, and the estimate is twice the share
+// minus 1. Long texts do somewhat better, texts of fewer than some 300 shingles
+// somewhat worse.
 func StandardError(j float64) float64 { return math.Sqrt(max(0, 1-j*j) / Bits) }
