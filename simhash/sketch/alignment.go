@@ -6,17 +6,20 @@ import (
 	"unicode"
 )
 
-// alignment compares texts by their letters, digits and marks in order: by the
-// edits that make the one of the other.
+// alignment compares two texts by their letters, digits and marks in order: by the
+// edits that make one of the other. Long texts are aligned a stretch at a time, so
+// the time is proportional to their length.
 //
-// The zero value is ready to use. It holds buffers; one goroutine uses it at a
-// time.
+// The zero value is ready to use. It reuses its buffers, so only one goroutine may
+// use it at a time.
 type alignment struct {
 	rows letterRows // of a stretch's letters
 
-	// Of the table of a stretch's edits, whose rows are letters of the one text
-	// and whose columns those of the other: where a cell is that of the row and
-	// column before, and where it is one more than that of the row before.
+	// The edit distances of a stretch form a table, with a row for each letter of
+	// one text and a column for each letter of the other. Kept of it are, column by
+	// column, two bits for each cell: whether it equals the cell one row and one
+	// column before, and whether it is one more than the cell one row before. These
+	// are enough to walk back along a shortest way.
 	same, more [2*stretchMax + 1]stretchBits
 
 	a, b       []rune // reversed
@@ -24,25 +27,22 @@ type alignment struct {
 	head, tail [stretchMax + 1]int
 }
 
-// Edited is how two texts differ: the edits that make the one of the other, in
-// how many pieces between characters that stay, and how many digits and Chinese
-// numerals they take and bring.
+// Edited is how two texts differ.
 type Edited struct {
-	Edits  int `json:"edits"`
-	Pieces int `json:"pieces"`
-	Digits int `json:"digits"`
+	Edits  int `json:"edits"`  // letters inserted, deleted or replaced to make one text of the other
+	Pieces int `json:"pieces"` // runs of edits between letters that stay
+	Digits int `json:"digits"` // digits and Chinese numerals among the edited letters
 }
 
-// Edits are slips, as a reader of print or a typist makes them, when they are no
-// more than mostEdits, a seventh of the longer text; when those between two
-// characters that stay are maxPiece on average at most; and when there are
-// slipsDigit of them at least for every digit or numeral that they take or bring.
-// What makes another text of a form, another date, name or amount, is edited in
-// a piece.
+// Edits are slips, such as errors of typing or of reading print, if all of this
+// holds: there are at most mostEdits, which is about a seventh of the longer text; a
+// piece has at most maxPiece edits on average; and there are at least slipsDigit
+// edits for each digit or numeral among them. Two texts of one form differ otherwise:
+// another date, name or amount is edited in one piece.
 //
-// One of two long texts is a revision of the other when the edits are
-// revisedShare of the longer one at most, and revisedDigit for every digit at
-// least: texts of one form differ in numbers, tables above all.
+// Of two long texts one is a revision of the other if the edits are at most
+// revisedShare of the longer one, and at least revisedDigit for each digit among
+// them: texts of one form, tables above all, differ in numbers.
 const (
 	maxPiece     = 1.7
 	slipsDigit   = 3
@@ -50,28 +50,28 @@ const (
 	revisedDigit = 5
 )
 
-// Texts are aligned a stretch at a time: stretchMax characters of the one, with as
-// much of the other as suits best. For slips of long texts the first has stretchMin: most
-// that are not alike differ too much in these already. What is aligned is kept up
-// to the middle, where what follows no longer matters.
+// Texts are aligned a stretch at a time: stretchMax characters of one text with as
+// much of the other as fits best. The first half of that alignment is kept, since it
+// hardly depends on what follows; the next stretch begins there. When long texts are
+// checked for slips, the first stretch has only stretchMin characters: most texts
+// that are not alike differ too much in these already.
 const (
 	stretchMin = 64
 	stretchMax = 256
 )
 
-// bounds are those of an alignment, beyond which it ends: most edits in all, and
-// in a stretch no more than lead, and one more for each letters, but never more
-// than stretchMax; and the letters of the first stretch.
+// bounds end an alignment early. It may have at most most edits in all, and in a
+// stretch of n letters at most lead + n/letters, never more than stretchMax. First is
+// the number of letters in the first stretch.
 type bounds struct{ most, lead, letters, first int }
 
-// slips gives the verdict on two texts of more than fewMax characters: whether
-// they differ by slips alone; and how they differ, if so. Of long texts, of more
-// than ShortMax characters, one may have a piece beyond the other, of half of the
-// other's length at most, wherever it stands: a footer. It does not depend on the
-// order of the two, and takes time for the length.
+// slips gives the verdict on two texts of more than fewMax characters: whether they
+// differ by slips alone and, if so, how. If they have more than ShortMax characters,
+// one may also have an additional piece, such as a footer, anywhere, of at most half
+// of the other's length. The verdict does not depend on the order of the two texts.
 func (s *alignment) slips(a, b []rune) (v Verdict, e Edited) {
 	if before(b, a) {
-		a, b = b, a // of equally short ways the same, whatever the order
+		a, b = b, a // so that the same one of several shortest ways is taken, whatever the order
 	}
 	if !withinHalf(len(a), len(b)) {
 		return Verdict{Reason: ReasonShortUnlike}, Edited{}
@@ -108,10 +108,10 @@ func slipsVerdict(e Edited, limit bounds) (Verdict, Edited) {
 	return Verdict{Same: true, Reason: ReasonShortAlike}, e
 }
 
-// around returns how a and b, which reversed are s.a and s.b, differ but for a
-// piece that b has within. It aligns them from the beginnings and from the ends up
-// to where more than slips would have to be edited, and divides a between these
-// places where the edits before and behind are fewest.
+// around returns how a and b differ apart from an additional piece inside b. S.a and
+// s.b hold a and b reversed. It aligns the texts from their beginnings, and from their
+// ends, each as far as slips alone suffice. Between these two places it divides a
+// where the edits before and behind add up to the fewest.
 func (s *alignment) around(a, b []rune, limit bounds) Edited {
 	beyond := Edited{Edits: limit.most + 1}
 	slips := bounds{limit.most, 6, 7, stretchMin}
@@ -138,7 +138,8 @@ func (s *alignment) around(a, b []rune, limit bounds) Edited {
 	return Edited{e.Edits + f.Edits, e.Pieces + f.Pieces, e.Digits + f.Digits}
 }
 
-// stretchBehind is the most letters of the stretch that was not aligned.
+// stretchBehind is how many letters the stretch has, at most, at which an alignment
+// stopped.
 func stretchBehind(end place) int {
 	if end.a == 0 {
 		return stretchMin
@@ -146,8 +147,8 @@ func stretchBehind(end place) int {
 	return stretchMax
 }
 
-// fewest sets dst, for each beginning of a stretch a, to the fewest edits that
-// make it a beginning of b, of those that never shift it by more than shiftMost.
+// fewest sets dst[i] to the fewest edits that make a[:i] some beginning of b, for
+// each i. It considers only alignments that shift no letter by more than shiftMost.
 func (s *alignment) fewest(dst *[stretchMax + 1]int, a, b []rune) {
 	s.row = s.row[:0]
 	for j := range min(len(b), len(a)+shiftMost) + 1 {
@@ -176,11 +177,12 @@ func (s *alignment) fewest(dst *[stretchMax + 1]int, a, b []rune) {
 // shiftMost is far more than slips shift the letters of a stretch.
 const shiftMost = 32
 
-// withinHalf reports whether the longer of two texts is longer by half at most.
+// withinHalf reports whether the longer text has at most half as many letters again
+// as the shorter.
 func withinHalf(shorter, longer int) bool { return 2*longer <= 3*shorter }
 
-// revised reports whether one of two texts is a revision of the other, and how
-// they differ, if so. It is as Slips in the rest.
+// revised reports whether one of two texts is a revision of the other and, if so, how
+// they differ. Like slips it does not depend on their order.
 func (s *alignment) revised(a, b []rune) (ok bool, e Edited) {
 	if before(b, a) {
 		a, b = b, a
@@ -193,11 +195,13 @@ func (s *alignment) revised(a, b []rune) (ok bool, e Edited) {
 	return true, e
 }
 
-// align returns how a and b differ, to the end of both or, if either end will
-// do, to that of a: by the fewest edits if a fits in the first stretch, else by hardly
-// more. Beyond the bounds it says no more than that the edits are more than most,
-// and up to where it got. Of equally short ways it takes the one that, from the
-// end, keeps a character rather than replaces it, then deletes, then inserts.
+// align returns how a and b differ: up to the end of both or, with either, up to the
+// end of a. The edits are the fewest if a fits into the first stretch, and hardly more
+// otherwise. If a bound is exceeded, e only says that the edits are more than most,
+// and end how far the alignment got.
+//
+// Among shortest ways it takes, seen from the end, the one that keeps a letter, else
+// replaces one, else deletes, else inserts.
 func (s *alignment) align(a, b []rune, limit bounds, either bool) (e Edited, end place) {
 	beyond := Edited{Edits: limit.most + 1}
 	for size := limit.first; end.a < len(a); size = stretchMax {
@@ -229,20 +233,20 @@ func before(a, b []rune) bool {
 	return slices.Compare(a, b) < 0
 }
 
-// place is one between characters of two texts.
+// place is a point of an alignment: before letter a of one text and b of the other.
 type place struct{ a, b int }
 
 // stretchBits has a bit for every character of a stretch.
 type stretchBits [stretchMax / 64]uint64
 
-// letterRows says in which rows of a stretch a letter stands.
+// letterRows is a hash table from a letter to the rows of a stretch that have it.
 type letterRows struct {
-	letters [2 * stretchMax]rune // and 1
+	letters [2 * stretchMax]rune // letter + 1; 0: free
 	rows    [2 * stretchMax]stretchBits
 	used    []uint32 // places of letters
 }
 
-// set takes in the letters of a stretch, and none of the one before.
+// set replaces the contents by the letters of a stretch.
 func (l *letterRows) set(stretch []rune) {
 	for _, at := range l.used {
 		l.letters[at], l.rows[at] = 0, stretchBits{}
@@ -267,11 +271,16 @@ func (l *letterRows) place(c rune) uint32 {
 	return i
 }
 
-// fill fills in the table of the edits between a stretch a and each beginning of
-// b, and returns up to where of b they are fewest, two more letters of b making up
-// for an edit, and how many: up to its end if the whole of it counts. It counts 64 rows at once (Myers: A Fast Bit-Vector
-// Algorithm for Approximate String Matching, 1999; Hyyrö: A Bit-Vector Algorithm
-// for Computing Levenshtein and Damerau Edit Distances, 2003).
+// fill fills in the table of edit distances between a stretch a and each beginning of
+// b. It returns the best end in b and the edits up to there. With whole that is the
+// end of b; otherwise the end at which the edits, less half of the letters of b, are
+// fewest, since a longer beginning may cost one more edit for each two letters.
+//
+// Neighbouring cells of the table differ by at most one. So a column is described by
+// two bits a row, where it rises and where it falls, and a word has 64 rows, which are
+// computed at once (Myers: A Fast Bit-Vector Algorithm for Approximate String
+// Matching, 1999; Hyyrö: A Bit-Vector Algorithm for Computing Levenshtein and Damerau
+// Edit Distances, 2003).
 func (s *alignment) fill(a, b []rune, whole bool) (end place, fewest int) {
 	s.rows.set(a)
 	words, last := (len(a)+63)/64, (len(a)-1)%64
@@ -306,9 +315,9 @@ func (s *alignment) fill(a, b []rune, whole bool) (end place, fewest int) {
 	return end, fewest
 }
 
-// keep adds the edits that lead to a place to e: all of them at the texts' end,
-// else those up to a character that stays and is about in the middle. It
-// returns the place up to which they lead.
+// keep walks back from a place and adds edits to e: all of them if the alignment has
+// ended, else only those up to a letter that stays near the middle. It returns the
+// place up to which it counted.
 func (s *alignment) keep(a, b []rune, at place, ended bool, e *Edited) (end place) {
 	middle := max(1, at.a/2)
 	if ended {

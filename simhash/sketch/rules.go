@@ -7,8 +7,8 @@ type Rules struct {
 	LongFrom    int     // a pair is long if the shorter text has at least so many characters
 	Short, Long float64 // the least Jaccard similarity of shingles, 0 to 1, for short and for long pairs
 
-	// Border is how near to the limit an estimate has to be for the texts to decide.
-	// 0: the sketches always decide.
+	// Border is how near to the limit an estimate has to be for the texts to decide;
+	// they also decide on pairs that are Ordered. 0: the sketches always decide.
 	Border float64
 
 	// Containment is the least containment, 0 to 1, of two texts that are not the
@@ -29,8 +29,9 @@ func Thorough() Rules {
 	return Rules{LongFrom: 800, Short: 0.50, Long: 0.50, Border: 0.14, Containment: 0.80}
 }
 
-// Each scattered edit spoils five shingles, so edited texts have few shingles in
-// common: with a tenth of the letters edited J is 0.42. Below the limit the letters
+// An edit spoils each shingle that it is in. With a tenth of the letters edited,
+// scattered, 0.9⁵ = 0.59 of the shingles stay, and J is 0.59 / (2 − 0.59) = 0.42,
+// though the texts are the same to a reader. Below the limit the letters
 // are therefore compared in order. Down to slipsBelow under the limit that shows
 // whether texts differ by slips alone; down to revisedBelow, if both are long,
 // whether one is a revision of the other.
@@ -106,8 +107,8 @@ func (r Rules) EstimateLimit(length int) float64 {
 	return r.Limit(length)
 }
 
-// Least returns the lowest estimate at which a pair of any length may still be the
-// same. A pair below it never is, by the sketches or by the texts.
+// Least returns the lowest estimate at which a pair, of whatever length, may be the
+// same or open.
 func (r Rules) Least() float64 {
 	least := min(r.Short, r.Long)
 	if r.Border > 0 {

@@ -20,19 +20,20 @@ const (
 	fewMax   = 40
 )
 
-// Short texts are compared by their letters, digits and marks, in normal form
-// and in order. Two of few letters are the same when at most a fifth of the
-// longer one's characters, rounded down, have to be inserted, deleted or
-// replaced, when they have the same digits, when no Chinese number stands in
-// the place of another, and when it is not one word or name in the place of
-// another: of short texts, a number or a name that differs makes another text.
-// Those of up to four characters have to be equal, and so has a text of digits alone:
-// it is a number.
+// Short compares short texts by their letters, digits and marks, in normal form and
+// in order.
 //
-// Longer ones are the same if they differ by slips alone, see alignment. Such texts have
-// shingles, too: where these are alike, nobody asks for the edits.
+// Two texts of few letters (at most fewMax) are the same if few edits make one of
+// the other: at most a fifth of the longer one's characters, rounded down, are
+// inserted, deleted or replaced. But in a short text another number or name makes
+// another text. So the digits must be the same, no Chinese number may stand in the
+// place of another, and neither may a word or a name. Texts of up to four characters
+// must be equal, and so must texts of digits alone, which are numbers.
 //
-// A Short holds buffers; one goroutine uses it at a time.
+// Longer short texts are the same if they differ by slips alone (see alignment). They
+// also have enough shingles: if these are alike, edits are not counted.
+//
+// A Short reuses its buffers, so only one goroutine may use it at a time.
 type Short struct {
 	segment   []byte
 	alignment alignment
@@ -68,8 +69,8 @@ func ShortText(dst []rune, text []byte) (_ []rune, ok bool) {
 	return dst, true
 }
 
-// Few reports whether a short text, in UTF-8, is of few letters: of two such
-// texts their edits alone decide.
+// Few reports whether a short text, in UTF-8, has few letters. If both texts of a
+// pair do, edits alone decide on it.
 func Few(text []byte) bool {
 	switch {
 	case len(text) <= fewMax:
@@ -90,10 +91,14 @@ func Few(text []byte) bool {
 	return n <= fewMax
 }
 
-// mostEdits is the most edits between short texts of which the longer one has
-// that many characters. Of a text of more than fewMax a run of gramSize +
-// gramWindow − 1 characters is left without: m characters with e edits are
-// e + 1 runs, together m − e or more.
+// mostEdits is the most edits between two short texts that are the same; length is
+// that of the longer one in characters.
+//
+// Beyond fewMax it is chosen so that gramKeys misses no pair, for which some run of
+// r = gramSize + gramWindow − 1 characters must be free of edits. E edits divide m
+// characters into e + 1 runs without edits, together of m − e characters or more. If
+// m − e > (e + 1)(r − 1), one of them has at least r characters. E ≤ (m − r) / r
+// suffices.
 func mostEdits(length int) int {
 	const run = gramSize + gramWindow - 1
 	if length > fewMax {
@@ -102,38 +107,46 @@ func mostEdits(length int) int {
 	return MostEdits(length)
 }
 
-// Texts of more than fewMax characters meet by their grams: of gramWindow in a
-// row the one of the smallest hash is a key, so texts that have gramSize +
-// gramWindow − 1 characters in a row in common have a key in common (Schleimer,
-// Wilkerson, Aiken: Winnowing, SIGMOD 2003).
+// Texts of more than fewMax characters are brought together by winnowing (Schleimer,
+// Wilkerson, Aiken: Winnowing, SIGMOD 2003). A gram is gramSize characters. Of
+// every gramWindow successive grams the one with the smallest hash is a key. If two
+// texts share gramSize + gramWindow − 1 successive characters, they share a whole
+// window of grams, and so its smallest one.
 const (
 	gramSize   = 5
 	gramWindow = 3
 )
 
-// Keys appends the keys of a short text, as ShortText gives it, to dst,
-// distinct and ascending. Two short texts within mostEdits of each other have
-// a key in common. For texts of few letters: of a text cut into e + 1 segments,
-// e edits leave one unchanged and near its place (Li, Deng, Wang, Feng:
-// Pass-Join, VLDB 2011). A text of 11 characters has about 20 keys, one of 100
-// about 40, one of up to 32 digits and nothing else a single one.
+// Keys appends the keys of a short text, as ShortText gives it, to dst, distinct and
+// ascending. Two short texts within mostEdits of each other share a key.
+//
+// For texts of few letters this is Pass-Join (Li, Deng, Wang, Feng, VLDB 2011): cut
+// one text into e + 1 segments; e edits leave at least one segment unchanged, and
+// shift it by at most e places. So the longer text looks for each segment near its
+// place. Longer texts share a gram, see gramSize.
+//
+// A text of 11 characters has about 20 keys, one of 100 about 40. One of up to 32
+// digits and nothing else has a single one.
 func (s *Short) Keys(dst []uint64, text []rune) []uint64 {
 	from := len(dst)
 	switch {
 	case len(text) > fewMax:
-	case digitsAlone(text): // the same as no other: millions of numbers share every segment
+	case digitsAlone(text): // a number equals itself alone, and millions of numbers would share every segment
 		dst = append(dst, s.key(text, 0, len(text), 0, 0, len(text)))
 	default:
 		dst = s.segmentKeys(dst, text)
 	}
-	if len(text)+mostEdits(fewMax+1) > fewMax { // a text near enough may have more letters
+	if len(text)+mostEdits(fewMax+1) > fewMax { // a text within reach may have more than fewMax letters
 		dst = s.gramKeys(dst, text)
 	}
 	slices.Sort(dst[from:])
 	return dst[:from+len(slices.Compact(dst[from:]))]
 }
 
-// segmentKeys appends the keys by which texts of few letters meet.
+// segmentKeys appends the keys that bring texts of few letters together: the text's
+// own segments, for each length that a longer partner may have, and then, for each
+// length that a shorter partner may have, all stretches where a segment of that
+// partner may stand.
 func (s *Short) segmentKeys(dst []uint64, text []rune) []uint64 {
 	n := len(text)
 	for longer := n; longer <= fewMax && longer-n <= mostEdits(longer); longer++ {
@@ -158,7 +171,7 @@ func (s *Short) segmentKeys(dst []uint64, text []rune) []uint64 {
 	return dst
 }
 
-// gramKeys appends the keys by which longer texts meet.
+// gramKeys appends the keys that bring longer texts together.
 func (s *Short) gramKeys(dst []uint64, text []rune) []uint64 {
 	var window [gramWindow]uint64
 	for i := range len(text) - gramSize + 1 {
@@ -173,8 +186,8 @@ func (s *Short) gramKeys(dst []uint64, text []rune) []uint64 {
 	return dst
 }
 
-// key is that of segment i, text[from:to], of a text of length characters cut
-// for that many edits.
+// key is the key of text[from:to] as segment i of a text of length characters that
+// is cut for that many edits.
 func (s *Short) key(text []rune, edits, length, i, from, to int) uint64 {
 	s.segment = append(s.segment[:0], byte(edits), byte(length), byte(i))
 	for _, c := range text[from:to] {
@@ -183,17 +196,20 @@ func (s *Short) key(text []rune, edits, length, i, from, to int) uint64 {
 	return xxh3.Hash(s.segment)
 }
 
-// An Outline tells of most short texts that they are not the same, without a
-// look at their order. It stands in bytes, behind which others may follow: the
-// number of characters (1), a bit for each by its hash (8), and, of more than
-// fewMax, how many there are of each remainder by outlineCounts (1 each), at most
-// maxCount.
+// An Outline summarises the characters of a short text without their order. It is
+// enough to rule out that most pairs of short texts are the same. Its bytes, behind
+// which others may follow:
+//
+//	1 byte    number of characters
+//	8 bytes   a bit for each character that occurs, by its hash
+//	32 bytes  only beyond fewMax characters: how many characters have each
+//	          remainder modulo outlineCounts, at most maxCount
 type Outline []byte
 
 const (
 	outlineFixed  = 9
 	outlineCounts = 32
-	maxCount      = 127 // leaves a bit of a byte for the borrow
+	maxCount      = 127 // leaves the top bit of each byte for the borrow in excess
 )
 
 // AppendOutline appends the outline of a short text, in UTF-8, to dst.
@@ -224,18 +240,21 @@ func (o Outline) Size() int {
 	return outlineFixed + outlineCounts
 }
 
-// Few reports whether the text is of few letters.
+// Few reports whether the text has few letters.
 func (o Outline) Few() bool { return o[0] <= fewMax }
 
-// Characters has a bit for each character by its hash. Texts of at most n letters
-// that are alike have at most MostEdits(n) bits of each that the other lacks.
+// Characters returns a set of bits, one for the hash of each character that occurs.
+// If two texts of at most n letters are the same, each has at most MostEdits(n) bits
+// that the other lacks.
 func (o Outline) Characters() uint64 { return binary.LittleEndian.Uint64(o[1:]) }
 
-// MostEdits bounds mostEdits of all lengths up to length.
+// MostEdits is an upper bound for the edits between two short texts that are the
+// same, if both have at most length characters.
 func MostEdits(length int) int { return length / 5 }
 
-// Unlike reports whether two short texts are certainly more edits apart than
-// mostEdits: an edit takes one character away, and brings one.
+// Unlike reports whether two short texts are too many edits apart to be the same.
+// True is certain; false says nothing. It rests on this: one edit removes at most
+// one character and adds at most one.
 func (o Outline) Unlike(p Outline) bool {
 	m, n := int(o[0]), int(p[0])
 	x, y := o.Characters(), p.Characters()
@@ -244,7 +263,7 @@ func (o Outline) Unlike(p Outline) bool {
 		!o.Few() && !p.Few() && (o.excess(p) > most || p.excess(o) > most)
 }
 
-// excess is how many characters o has more than p at least.
+// excess is a lower bound for how many characters o has that p lacks.
 func (o Outline) excess(p Outline) (n int) {
 	const top, ones = 0x8080808080808080, 0x0101010101010101
 	for i := outlineFixed; i < outlineFixed+outlineCounts; i += 8 {
@@ -256,8 +275,8 @@ func (o Outline) excess(p Outline) (n int) {
 	return n
 }
 
-// Judge gives the verdict on two short texts as ShortText gives them, and how
-// many edits they are apart if they are the same.
+// Judge gives the verdict on two short texts, as ShortText gives them. If they are
+// the same, it also returns how many edits they are apart.
 func (s *Short) Judge(a, b []rune) (v Verdict, edits int) {
 	longer := max(len(a), len(b))
 	switch {
@@ -302,9 +321,10 @@ func sameDigits(a, b []rune) bool {
 	}
 }
 
-// digitsLost reports whether two texts of few letters, that many edits apart, can
-// be made of each other by so few that take and bring no digit, but in the place of
-// an ideograph that tells no number: nobody counts in such.
+// digitsLost reports whether digits of two texts of few letters differ only by slips.
+// The texts are that many edits apart; digitsLost asks whether as few edits will do
+// that neither insert nor delete a digit, and replace one only by an ideograph that
+// has nothing to do with numbers, or such an ideograph by a digit.
 func digitsLost(a, b []rune, edits int) bool {
 	lost := func(c rune) bool {
 		return unicode.Is(unicode.Han, c) && !isNumeral(c) && !strings.ContainsRune("两几多数半双单首零", c)
@@ -315,10 +335,11 @@ func digitsLost(a, b []rune, edits int) bool {
 	return fewestEdits(a, b, unicode.IsDigit, replaces) == edits
 }
 
-// nameExchanged reports whether two texts of few letters, that many edits apart,
-// cannot be made of each other by so few without a letter of a name in the place of
-// another name's: of a Latin word of nameMax letters or fewer beside an ideograph,
-// or of letters that exclude one another.
+// nameExchanged reports whether one name stands in the place of another. The texts,
+// of few letters, are that many edits apart; nameExchanged asks whether as few edits
+// will do that replace no letter of a name by one of another name, and no letter by
+// one that it excludes. A name here is a Latin word of at most nameMax letters beside
+// an ideograph.
 func nameExchanged(a, b []rune, edits int) bool {
 	inA, inB := latinNames(a), latinNames(b)
 	replaces := func(i, j int) bool {
@@ -329,9 +350,9 @@ func nameExchanged(a, b []rune, edits int) bool {
 
 const nameMax = 4
 
-// latinNames says which letters of a text are those of Latin words of nameMax
-// letters or fewer beside an ideograph: abbreviations, as a rule. A text in a
-// Latin script is one long word, for spaces are no letters.
+// latinNames says which letters of a text belong to Latin words of at most nameMax
+// letters beside an ideograph: abbreviations, as a rule. A text in a Latin script
+// alone is one long word here, since spaces are not letters.
 func latinNames(text []rune) (in [fewMax]bool) {
 	for from := 0; from < len(text); {
 		to := from
@@ -347,8 +368,9 @@ func latinNames(text []rune) (in [fewMax]bool) {
 	return in
 }
 
-// excluding has a bit for each closed set that a letter is of, of which one
-// excludes the others: who puts one in the place of another says something else.
+// excluding has, for a letter, a bit for each set that it belongs to of letters that
+// exclude one another, as 男 and 女 do: one in the place of another changes what the
+// text says.
 var excluding = func() map[rune]uint64 {
 	sets := map[rune]uint64{}
 	for i, set := range []string{
@@ -365,13 +387,13 @@ var excluding = func() map[rune]uint64 {
 	return sets
 }()
 
-// opposed reports whether a has a letter that b lacks, and b one that a lacks, of
-// which one excludes the other: 秋招怎么样了 and 春招得怎么样了, wherever they stand.
+// opposed reports whether a has a letter that b lacks, and b one that a lacks, which
+// exclude each other, wherever they stand: 秋招怎么样了 and 春招得怎么样了.
 func opposed(a, b []rune) bool {
 	return lacking(a, b)&lacking(b, a) != 0
 }
 
-// lacking says of which sets a has more of a letter than b.
+// lacking returns the sets of which a has some letter more often than b.
 func lacking(a, b []rune) (sets uint64) {
 	count := func(text []rune, c rune) (n int) {
 		for _, d := range text {
@@ -389,10 +411,11 @@ func lacking(a, b []rune) (sets uint64) {
 	return sets
 }
 
-// fewestEdits returns how many characters have to be inserted, deleted or
-// replaced to make b of a, texts of few letters, if what keeps says is neither
-// inserted nor deleted, and b[j] stands in the place of another a[i] only if
-// replaces says so: far more than the characters are if that cannot be.
+// fewestEdits returns the fewest characters that have to be inserted, deleted or
+// replaced to make b of a, which are texts of few letters. Characters for which keeps
+// is true may not be inserted or deleted, and b[j] may replace a different a[i] only
+// if replaces(i, j). If that is impossible, the result is far greater than the number
+// of characters.
 func fewestEdits(a, b []rune, keeps func(rune) bool, replaces func(i, j int) bool) int {
 	const barred = 4 * fewMax
 	cost := func(may bool) int {
@@ -419,9 +442,9 @@ func fewestEdits(a, b []rune, keeps func(rune) bool, replaces func(i, j int) boo
 	return row[len(b)]
 }
 
-// numberExchanged reports whether two texts have as many Chinese numbers, and
-// not the same. A text that has one more is not told from a slip of the pen:
-// most such characters stand in words that are no numbers.
+// numberExchanged reports whether two texts have equally many Chinese numbers, not
+// all of which are equal. If one text has more, that may be a slip, because most of
+// these characters occur in words that are not numbers.
 func numberExchanged(a, b []rune) bool {
 	exchanged := false
 	for {
@@ -451,9 +474,9 @@ func cutNumber(text []rune) (number, rest []rune) {
 	return text[from:to], text[to:]
 }
 
-// wordExchanged reports whether two texts of few letters differ in one place alone,
-// and have another word there: each has two characters or more, and none that the
-// other has there; or a Latin word of which most is edited.
+// wordExchanged reports whether two texts of few letters differ in one place only,
+// and have different words there: stretches of at least two characters each with no
+// character in common, or Latin words most of which is edited.
 func wordExchanged(a, b []rune) bool {
 	isLatin := func(c rune) bool { return unicode.Is(unicode.Latin, c) }
 	head, tail := trimmed(a, b)
@@ -490,8 +513,7 @@ func trimmed(a, b []rune) (head, tail int) {
 	return head, tail
 }
 
-// editsOf is how many characters have to be inserted, deleted or replaced to make
-// b of a, both of few letters.
+// editsOf returns the Levenshtein distance of a and b, which are of few letters.
 func editsOf(a, b []rune) int {
 	return fewestEdits(a, b, func(rune) bool { return false }, func(int, int) bool { return true })
 }

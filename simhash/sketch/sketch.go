@@ -18,7 +18,7 @@ const (
 // Bits is how many bits of two sketches Estimate compares: one for each of the
 // first Bits bins. More bits would leave less of the 64 bytes to the bands. With
 // bands of only 24 bits a document of a hundred million shares a band with
-// 8 · 10⁸ / 2²⁴ = 48 others by chance.
+// 8 · 10⁸ / 2²⁴ ≈ 48 others by chance.
 const Bits = 256
 
 const (
