@@ -19,8 +19,9 @@ const idfScale = 16
 // maxWeight bounds the weight of one feature.
 const maxWeight = 1 << 30
 
-// Analyzer holds the options and tables by which texts become fingerprints. It
-// is immutable and safe for concurrent use.
+// Analyzer holds the options and tables by which texts become fingerprints. It is
+// immutable and safe for concurrent use; each goroutine works with a [Workspace] of
+// its own.
 type Analyzer struct {
 	options    Options
 	forms      *formTable
@@ -49,24 +50,25 @@ type wordInfo uint32
 func (i wordInfo) idf() uint32 { return uint32(i >> 1) }
 func (i wordInfo) skip() bool  { return i&1 != 0 }
 
-// Extra is what an analyzer may be given besides its Options.
+// Extra holds what an analyzer may be given besides its Options. The zero value adds
+// nothing.
 type Extra struct {
-	Dictionary *jieba.Dictionary // of words of ideographs; nil: jieba's own
-	StopWords  []string          // left out in addition to Options.Stop, and normalised as the texts are
+	Dictionary *jieba.Dictionary // words of ideographs; nil: jieba's own
+	StopWords  []string          // stop words in addition to those of Options.Stop; normalised as the texts are
 
-	// Cut, unless it is nil, cuts in jieba's place, text into words that cover it
-	// without gap or overlap, and appends them to dst with the ids that the
-	// Dictionary has for them. The text is valid UTF-8: runs of ideographs, a
-	// newline after each. A newline is a word of its own, and nothing on one side
-	// of it has an effect on the other. Workspaces call Cut concurrently.
+	// Cut, unless nil, replaces jieba's segmenter. It appends the words of text to
+	// dst, with the ids that the Dictionary has for them; the words must cover the
+	// text without gap or overlap. Text is valid UTF-8: runs of ideographs, each
+	// followed by a newline. A newline must be a word of its own, and what is on one
+	// side of it must not influence the other. Workspaces call Cut concurrently.
 	Cut func(dst []jieba.Word, text []byte) []jieba.Word
 }
 
-// New returns the analyzer for o, or the first mistake in it, with what to
-// write instead. With kind words it needs a few tens of milliseconds.
+// New returns the analyzer for o. The error names the first mistake in o and what to
+// write instead. With kind words New takes a few tens of milliseconds.
 func New(o Options) (*Analyzer, error) { return NewWith(o, Extra{}) }
 
-// NewWith is New with what else the analyzer needs.
+// NewWith is New with extra dictionary, stop words or segmenter.
 func NewWith(o Options, e Extra) (_ *Analyzer, err error) {
 	if err := o.Check(); err != nil {
 		return nil, fmt.Errorf("simhash: %w", err)

@@ -42,12 +42,12 @@ func checkBits(bits int) error {
 	return nil
 }
 
-// LengthClasses: how a document is judged by its length. Only normal documents are
-// matched by fingerprint: a fingerprint of few features says too little, and all
-// documents without a feature share the fingerprint zero.
+// Length classes say how a document is matched, by its number of features. Only
+// normal documents are matched by fingerprint: with few features a fingerprint says
+// too little, and all documents without any have the fingerprint zero.
 const (
 	LengthNormal   = "normal"   // at least Options.MinFeatures features
 	laneShort      = "short"    // fewer
 	laneEmpty      = "empty"    // none
-	LengthTemplate = "template" // none of its own: whoever fingerprints leaves out what the pages of a site share
+	LengthTemplate = "template" // none besides its site's boilerplate; set by the caller, which removes boilerplate first
 )

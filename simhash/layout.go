@@ -12,22 +12,22 @@ import (
 // bits in the suffix.
 const maxKeyBits = 40
 
-// Key is a segment key: a table and the value of that table's bits in a
-// fingerprint. It is an integer, so that a shuffle carries and compares it as
-// one; keys sort by table, then value, and keys of one layout are equal
-// exactly if table and value are.
+// Key is a segment key: a table and the value of that table's bits in a fingerprint.
+// It is an integer, so a shuffle can carry and compare it as one. Keys sort by table,
+// then value; keys of one layout are equal exactly if table and value are.
 //
-// From the most significant bit on: 4 bits one less than the binary digits of
-// the table's prefix, 16 bits table, 4 bits hexadecimal digits of the value,
-// 40 bits value.
+//	 4 bits   binary digits of the table's prefix, less 1
+//	16 bits   table
+//	 4 bits   hexadecimal digits of the value
+//	40 bits   value
 type Key uint64
 
 func newKey(table, digits, hex int, value uint64) Key {
 	return Key(uint64(digits-1)<<60 | uint64(table)<<44 | uint64(hex)<<40 | value)
 }
 
-// NewKey returns the key of a table beyond those of a layout, for a value of
-// so many bits, at most 40.
+// NewKey returns the key of a table that belongs to no layout, for a value of width
+// bits, at most 40.
 func NewKey(table, width int, value uint64) Key {
 	return newKey(table, max(1, bits.Len(uint(table))), (width+3)/4, value)
 }
@@ -53,14 +53,15 @@ func prefix(table, digits int) string {
 	return fmt.Sprintf("%0*b%s", digits, table, letters)
 }
 
-// Layout says which bits of a fingerprint make the key in which table: the plan
-// of how fingerprints within k come together, with a name for each table. The
-// plan's block of a table is the table's key; where a plan has further keys in a
-// table, the final reduce groups by them what the key has brought together.
+// Layout says which bits of a fingerprint make the key of which table. It is a
+// hamming.Plan, which brings fingerprints within distance k together, with a name
+// for each table. The plan's block of a table is the table's key. If the plan has
+// further keys in a table, the final reduce divides by them what the table's key
+// brought together.
 //
-// A table's prefix is its number in binary, in as many digits as the last table
-// needs, and a letter that says the same to the eye: four tables are 00A, 01B,
-// 10C and 11D. A Layout is immutable; its methods do not allocate.
+// A table's name is its number in binary, in as many digits as the last table needs,
+// and the same number as a letter: four tables are 00A, 01B, 10C and 11D. A Layout is
+// immutable and safe for concurrent use.
 type Layout struct {
 	*hamming.Plan
 	bits   int
@@ -77,18 +78,19 @@ type table struct {
 // run is a stretch of adjacent bits.
 type run struct{ below, width uint }
 
-// NewLayout returns the layout of k + 1 segments for fingerprints of 32, 64 or
-// 128 bits, equal but for one bit, with a table for each: since k differing bits
-// spoil at most k segments, two fingerprints within k of each other share the
-// key of at least one table (Manku, Jain, Das Sarma: Detecting Near-Duplicates
-// for Web Crawling, WWW 2007, section 3). 64 bits and k = 3 give four tables of
-// 16 bits. k is 0 to 31.
+// NewLayout returns the layout of k + 1 segments, with a table for each, for
+// fingerprints of 32, 64 or 128 bits. The segments' widths differ by at most one bit.
+// Two fingerprints within distance k share the key of at least one table, because k
+// differing bits touch at most k of the k + 1 segments (Manku, Jain, Das Sarma:
+// Detecting Near-Duplicates for Web Crawling, WWW 2007, section 3). 64 bits and k = 3
+// give four tables of 16 bits. K is 0 to 31.
 func NewLayout(width, k int) (*Layout, error) { return NewCombinations(width, k, 1) }
 
-// NewCombinations returns the layout of m matched segments out of k + m: the
-// keys are all choices of m segments, of which two fingerprints within k share
-// one at least. 64 bits, k = 3 and m = 2 give the ten keys of 25 to 26 bits of
-// five segments, those that begin with the same segment in one table.
+// NewCombinations returns the layout of m matched segments out of k + m. Each choice
+// of m segments is a key, C(k + m, m) in all. Two fingerprints within k differ in at
+// most k segments, so they agree on at least m, which is a key. 64 bits, k = 3 and
+// m = 2 give five segments and ten keys of 25 to 26 bits. Keys that begin with the
+// same segment are in one table.
 func NewCombinations(width, k, m int) (*Layout, error) {
 	if err := checkLayout(width, k); err != nil {
 		return nil, err
@@ -100,8 +102,8 @@ func NewCombinations(width, k, m int) (*Layout, error) {
 	return layoutOf(width, plan, maxKeyBits), nil
 }
 
-// ChooseLayout returns the layout of the lowest modelled cost for n documents,
-// the same on every machine: hamming.ChoosePlan.
+// ChooseLayout returns the layout of the lowest modelled cost for n documents, by
+// hamming.ChoosePlan. It is the same on every machine.
 func ChooseLayout(width, k int, n uint64) (*Layout, error) {
 	if err := checkLayout(width, k); err != nil {
 		return nil, err
@@ -123,7 +125,7 @@ func checkLayout(width, k int) error {
 	return nil
 }
 
-// layoutOf names the tables of a plan, whose keys have at most so many bits.
+// layoutOf returns the layout of a plan, with keys cut to at most most bits.
 func layoutOf(width int, plan *hamming.Plan, most int) *Layout {
 	l := &Layout{Plan: plan, bits: width, digits: max(1, bits.Len(uint(plan.Tables()-1))), tables: make([]table, plan.Tables())}
 	for i := range l.tables {
@@ -143,10 +145,10 @@ func layoutOf(width int, plan *hamming.Plan, most int) *Layout {
 	return l
 }
 
-// ByKey returns the layout in which each key, or its first bits if there are more
-// than most, is a table of its own, as a store lays it out that finds by one
-// value: 64 bits, k = 3 and m = 2 give ten tables of 25 to 26 bits, in the order
-// of the segments that they are made of.
+// ByKey returns the layout in which each key has a table of its own, as a store needs
+// that finds by one value. A key of more than most bits is cut to its first ones.
+// 64 bits, k = 3 and m = 2 give ten tables of 25 to 26 bits, in the order of the
+// segments that they are made of.
 func (l *Layout) ByKey(most int) *Layout {
 	return layoutOf(l.bits, l.Plan.ByKey(), min(most, maxKeyBits))
 }
@@ -172,7 +174,7 @@ func (l *Layout) Key(table int, f Fingerprint) (key Key, suffix Fingerprint) {
 	return newKey(table, l.digits, (t.bits+3)/4, value), suffix
 }
 
-// Join returns the fingerprint that Key took apart. Its table is the key's.
+// Join returns the fingerprint that Key took apart into key and suffix.
 func (l *Layout) Join(key Key, suffix Fingerprint) Fingerprint {
 	runs, value := l.tables[key.Table()].runs, key.Value()
 	for i := len(runs) - 1; i >= 0; i-- {

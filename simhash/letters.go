@@ -13,10 +13,10 @@ import (
 // LetterRoom is the room that ReadLetters needs.
 const LetterRoom = 64
 
-// ReadLetters writes the letters of text, which is in normal form, to dst, each
-// as its character plus 1, until the text ends or dst has room for fewer than
-// LetterRoom more. It returns how many letters it wrote and how many bytes of
-// text it read. Bytes that are no UTF-8 become the same on every machine.
+// ReadLetters writes the letters of text, which must be in normal form, to dst, each
+// as its code point plus 1. It stops when the text ends or dst has room for fewer
+// than LetterRoom more. It returns how many letters it wrote and how many bytes of
+// text it read. Invalid UTF-8 gives the same result on every machine.
 func ReadLetters(dst []uint32, text []byte) (n, read int) {
 	known, limit := letters(), len(dst)-LetterRoom
 	for read < len(text) && n <= limit {
@@ -44,9 +44,9 @@ func ReadLetters(dst []uint32, text []byte) (n, read int) {
 	return n, read
 }
 
-// decodeLetter returns the first character of text, which is not empty, and
-// its bytes. Of bytes that are no UTF-8 it makes something that depends on
-// them alone.
+// decodeLetter returns the first character of text, which must not be empty, and its
+// length in bytes. For invalid UTF-8 it returns something that depends on the bytes
+// alone.
 func decodeLetter(text []byte) (rune, int) {
 	if len(text) >= 3 && text[0]&0xf0 == 0xe0 {
 		return rune(text[0]&0x0f)<<12 | rune(text[1]&0x3f)<<6 | rune(text[2]&0x3f), 3
@@ -102,11 +102,16 @@ func (g *Grams) Start(text []byte, size int) {
 	g.text, g.size, g.letters, g.last, g.started = text, min(max(size, 1), maxGram), 0, 0, false
 }
 
-// Next returns the hashes of the next n-grams, in order, and none at the end.
-// They are the caller's to change until it calls Next or Start again. The hash
-// of the letters a…z, of which ReadLetters makes numbers, is the polynomial
-// z + y·b + … + a·b^(size−1) modulo 2⁶⁴: it is the same on every machine, and
-// wants mixing, as its low bits come from the letters' low bits alone.
+// Next returns the hashes of the next n-grams, in order, and none at the end. The
+// caller may change them until it calls Next or Start again.
+//
+// With the letters a…z as ReadLetters writes them, the hash is the polynomial
+//
+//	z + y·b + … + a·b^(size−1)   modulo 2⁶⁴
+//
+// It rolls: the next one is hash·b + (the letter that comes) − (the letter that
+// leaves)·b^size. It is the same on every machine. Its low bits depend on the
+// letters' low bits alone, so the caller has to mix it.
 func (g *Grams) Next() []uint64 {
 	g.letters = copy(g.buffer[:], g.buffer[g.last:g.letters])
 	for g.letters < g.size && len(g.text) > 0 {

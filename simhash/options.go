@@ -57,9 +57,8 @@ const (
 	StopBuiltin = "builtin" // the lexicon's stop words and a short Chinese and English list
 )
 
-// Options say how a text becomes a fingerprint. Two analyzers with the same
-// options, stop words and segmenter give the same fingerprints, on any
-// machine.
+// Options say how a text becomes a fingerprint. Analyzers with the same options, stop
+// words and segmenter give the same fingerprints on any machine.
 type Options struct {
 	Bits        int      `yaml:"bits" json:"bits" help:"bits of a fingerprint: 32, 64 or 128"`
 	Kind        string   `yaml:"kind" json:"kind" allow:"words,ngrams" help:"what is counted"`
@@ -91,8 +90,8 @@ type Options struct {
 // With stop words kept, 的 and its like decide the signs. Among 6,000 English
 // news items hardly one 2-gram match in ten is right, and all 3-gram ones are.
 //
-// MinFeatures is where a fingerprint begins to bear an edit: one changed
-// feature of 8 moves it by 8.7 bits on average, of 16 by 6.2, of 64 by 3.2.
+// From MinFeatures on a fingerprint bears an edit: one changed feature out of 8 moves
+// it by 8.7 bits on average, one out of 16 by 6.2, one out of 64 by 3.2.
 func DefaultOptions() Options {
 	return Options{
 		Bits:        64,

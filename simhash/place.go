@@ -1,10 +1,10 @@
 package simhash
 
-// LetterReader reads the letters of texts as they stand in the input, in the
-// form that n-grams are made of: of one case and width, traditional characters
-// and variants as those that are written today. It tells where in the text
-// letters stand. Entities and line numbers stay, as they are characters of the
-// text. It holds buffers; one goroutine uses it at a time.
+// LetterReader reads the letters of texts as they are in the input, and tells where
+// in the text they are. It gives letters the form that n-grams are made of: one case,
+// one width, simplified characters for traditional ones and for variants. Unlike the
+// normal form it keeps HTML entities and line numbers, since they are characters of
+// the text. It reuses its buffers, so only one goroutine may use it at a time.
 type LetterReader struct {
 	form    []byte
 	scratch scratch
@@ -28,15 +28,14 @@ func appendLetters(dst []uint32, form []byte) []uint32 {
 	return dst
 }
 
-// Place returns where the letters from first to last − 1, as Read counts them,
-// stand in text: the characters (code points) from from to to − 1. first is less
-// than last. A letter that several characters make, like one with an accent, has
-// the place of all of them.
+// Place returns where the letters first to last − 1, as Read counts them, are in
+// text: the characters (code points) from to to − 1. First must be less than last. A
+// letter that several characters make, such as one with an accent, has the place of
+// all of them.
 //
-// It goes over the text piece by piece, cut before every character that never
-// combines with what is before it: such pieces have the same form apart as
-// together. That is slower than Read, and meant for the few texts where something
-// was found.
+// Place cuts the text before every character that never combines with the one before
+// it, as such pieces can be normalised one by one. That is slower than Read, and meant
+// for the few texts where something was found.
 func (l *LetterReader) Place(text []byte, first, last int) (from, to int) {
 	t, known := simplifiedForms(), letters()
 	from = -1

@@ -93,9 +93,10 @@ func addPacked(sums *[64]uint32, hashes []uint64, weights []uint32) {
 	empty()
 }
 
-// slices64 counts, for each of 64 bits, how many of the words added have it
-// set: plane i holds bit i of all 64 counters. Words join by carry-save
-// addition, eight at a time (Harley and Seal's population count, in columns).
+// slices64 holds 64 counters: for each bit, how many of the added words have it set.
+// The counters are stored bit-sliced: plane i holds bit i of all 64, so one logical
+// operation works on all of them. Words are added by carry-save addition, eight at a
+// time (Harley and Seal's population count, in columns).
 type slices64 [40]uint64
 
 func (s *slices64) add(words []uint64) {
@@ -131,6 +132,7 @@ func csa(a, b, c uint64) (sum, carry uint64) {
 	return u ^ c, a&b | u&c
 }
 
+// multiply multiplies all counters, as the sum of shifted copies.
 func (s *slices64) multiply(times uint64) {
 	once := *s
 	*s = slices64{}

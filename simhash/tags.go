@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// TagError is a part of speech that no word of the dictionary has: with it alone
-// every document would be empty.
+// TagError reports a part of speech that no word of the dictionary has. With that tag
+// alone every document would be empty.
 type TagError struct {
 	Tag    string
 	Remedy string // what to write instead

@@ -17,7 +17,7 @@ import (
 // without any separator is cut there.
 const maxRun = 1 << 20
 
-// Result is what a document's text becomes.
+// Result is the fingerprint of a document, with what it was made of.
 type Result struct {
 	Fingerprint Fingerprint
 	Features    int    // distinct features that the fingerprint is made of
@@ -33,9 +33,9 @@ type Feature struct {
 	Weight int         // what it adds to or takes from each bit
 }
 
-// Workspace makes fingerprints, one at a time, with buffers that it keeps:
-// once they have grown it allocates nothing. One goroutine uses it at a time;
-// it retains no text it was given.
+// Workspace makes fingerprints, one at a time. It reuses its buffers: once they have
+// grown it allocates nothing. Only one goroutine may use it at a time. It does not
+// retain the texts it is given.
 type Workspace struct {
 	a       *Analyzer
 	scratch scratch
@@ -115,9 +115,9 @@ func (a *Analyzer) NewWorkspace() *Workspace {
 	return w
 }
 
-// Fingerprint returns the fingerprint of a document with that title, which
-// may be empty, and text. A document without any feature has the fingerprint
-// zero, and its lane is empty. So is one of fewer than Options.IgnoreBelow.
+// Fingerprint returns the fingerprint of a document with that title, which may be
+// empty, and text. A document without any feature, or with fewer than
+// Options.IgnoreBelow, has the fingerprint zero and the length class empty.
 func (w *Workspace) Fingerprint(title, text []byte) Result {
 	r := Result{LengthClass: LengthNormal}
 	titleEnd := w.read(title, text)
@@ -140,9 +140,9 @@ func (w *Workspace) Fingerprint(title, text []byte) Result {
 	return r
 }
 
-// Features appends the document's distinct features to dst, those of the
-// greatest weight first, equal ones in order of their text. It is meant for
-// explanations and for training a stop list, and allocates.
+// Features appends the document's distinct features to dst, in order of falling
+// weight, then of text. It allocates: it is meant for explanations and for training a
+// stop list.
 func (w *Workspace) Features(dst []Feature, title, text []byte) []Feature {
 	titleEnd := w.read(title, text)
 	n := len(dst)
