@@ -3,12 +3,19 @@
 // blocklist. It works on letters as simhash.LetterReader reads them, so that case,
 // width, punctuation, line breaks and traditional characters make no difference.
 //
-// Of each item grams are indexed, a few letters apart; of a document every gram is
-// looked for, by a rolling hash, so that a common run of little more than a gram is
-// never missed (Seen). What one document costs does not depend on the reference but
-// for what they have in common. From each gram in common an alignment goes both ways
-// as far as the texts are alike, and the share of the item that it covers decides:
-// a licence's line or a proverb that both quote is no hit.
+// A gram is a short run of letters. The index holds grams of each item, a few letters
+// apart. A search hashes every gram of the document, with a rolling hash, and looks it
+// up. So it never misses a common run that weighs at least [Seen], which is little
+// more than a gram. From each common gram an alignment extends in both directions as
+// far as the texts are alike:
 //
-// It never reads a file, and never decides what becomes of a document.
+//	item        [────gram───gram───gram───]
+//	                  │
+//	document    …… ◄──┼────────────────►  ……
+//
+// The share of the item that the alignment covers decides. So a line of a licence or
+// a proverb that both quote is no hit. The time for a document does not depend on the
+// size of the reference, only on what the two have in common.
+//
+// The package never reads a file, and never decides what becomes of a document.
 package passage

@@ -1,46 +1,48 @@
 package passage
 
-// reach is how far an alignment reaches from where it begins.
+// reach is how far an alignment extends from where it begins.
 type reach struct {
-	doc, item int // letters of each
-	equal     int // pairs of letters that are the same
-	first     int // of them before the first edit
-	run       int // the longest run without an edit
+	doc, item int // letters of each text
+	equal     int // aligned pairs of equal letters
+	first     int // such pairs before the first edit
+	run       int // the longest run of such pairs without an edit
 }
 
 const (
-	// An alignment that has x and y letters of the two texts and d letters left out
-	// on one side or the other has the score x + y − 3d. Texts that have nothing to
-	// do with each other agree, aligned at their best, in about half of their
-	// letters: their score falls by .6 a letter. editCost was chosen so.
+	// The score of an alignment is x + y − editCost·d, where x and y are the letters
+	// of the two texts that it covers and d those that it leaves out on either side.
+	// Unrelated texts, aligned at their best, agree in about half of their letters.
+	// With this editCost their score falls by .6 a letter.
 	editCost = 3
 
-	// An alignment ends where its score is so far below its best: it goes on past
-	// some ten letters that were exchanged for others, and past fifty letters of
-	// nonsense no more.
+	// mostDrop is how far the score may fall below its best before an alignment ends.
+	// So it continues past some ten letters that were replaced, but not past fifty
+	// letters of nonsense.
 	mostDrop = 60
 
 	// mostEdits is how many letters an alignment leaves out before it ends.
 	mostEdits = 4096
 )
 
-// A frontier is the furthest point that is reached on a diagonal, x − y, with so
-// many edits.
+// A frontier is the furthest point that is reached on a diagonal x − y with the
+// current number of edits.
 type frontier struct {
 	x, run int // letters of the document, and the longest run on the way there
 }
 
 const unreached = -1 << 30
 
-// aligner aligns two texts from a point on, as Zhang, Schwartz, Wagner and Miller (2000)
-// do: with each further edit, all diagonals go on as far as letters are equal, and
-// those that fall far behind the best score are given up. Like texts take time in
-// proportion to their length. It holds buffers.
+// aligner aligns two texts from a point on by the greedy algorithm of Zhang, Schwartz,
+// Wagner and Miller (2000). For 0, 1, 2, … edits it finds the furthest point on each
+// diagonal: one edit from a neighbouring diagonal, then on as far as letters are
+// equal. It gives up diagonals that fall far behind the best score, so similar texts
+// take time proportional to their length. It reuses its buffers, so only one goroutine
+// may use it at a time.
 type aligner struct{ now, before []frontier }
 
-// extend aligns doc and item from a point on, forwards where step is 1, backwards
-// where it is −1: the first letters are doc[d] and item[i], of which so many may be
-// read.
+// extend aligns doc and item from doc[d] and item[i] on, forwards if step is 1,
+// backwards if it is −1. It reads at most docs letters of doc and items of item, and
+// returns the reach of the best score.
 func (a *aligner) extend(doc, item []uint32, d, i, docs, items, step int) (best reach) {
 	if len(a.now) == 0 {
 		a.now, a.before = make([]frontier, 2*mostEdits+3), make([]frontier, 2*mostEdits+3)
@@ -86,7 +88,7 @@ func (a *aligner) extend(doc, item []uint32, d, i, docs, items, step int) (best 
 		if from > to {
 			return best
 		}
-		// Next to what is alive lies what the next edit may read.
+		// The next round reads these diagonals beside those that are alive.
 		for _, k := range []int{from - 2, from - 1, to + 1, to + 2} {
 			if at := zero + k; at >= 0 && at < len(a.now) {
 				a.now[at].x = unreached
@@ -98,8 +100,8 @@ func (a *aligner) extend(doc, item []uint32, d, i, docs, items, step int) (best 
 	return best
 }
 
-// step is the furthest point that one more edit reaches on a diagonal: a letter of
-// the document alone, or one of the item.
+// step returns the furthest point on diagonal k that one more edit reaches: it leaves
+// out a letter of the document or one of the item.
 func (a *aligner) step(at, k int) frontier {
 	over, under := a.before[at-1], a.before[at+1]
 	if over.x++; over.x > under.x {

@@ -8,8 +8,8 @@ const (
 	heaviest   = 3 // letter
 )
 
-// Weight is what a letter, a character plus 1, weighs: 3 of the scripts of East
-// Asia, 1 of all others.
+// Weight returns the weight of a letter (a code point plus 1): 3 in the scripts of
+// East Asia, 1 in all others.
 func Weight(letter uint32) int {
 	const kana, hangulEnd, compat, compatEnd, supplementary = 0x3040, 0xd7b0, 0xf900, 0xfb00, 0x20000
 	c := letter - 1
@@ -19,7 +19,7 @@ func Weight(letter uint32) int {
 	return 1
 }
 
-// WeightOf is what letters weigh together.
+// WeightOf returns the sum of the letters' weights.
 func WeightOf(letters []uint32) (weight int) {
 	for _, c := range letters {
 		weight += Weight(c)
@@ -27,8 +27,8 @@ func WeightOf(letters []uint32) (weight int) {
 	return weight
 }
 
-// base is that of the polynomial that a gram's hash begins as: 2⁶⁴ over the golden
-// ratio, made odd.
+// base is the base of the polynomial hash of a gram: 2⁶⁴ over the golden ratio, made
+// odd.
 const base = 0x9e3779b97f4a7c15
 
 // powers are base^i.
@@ -40,9 +40,10 @@ var powers = func() (p [gramWeight + 1]uint64) {
 	return p
 }()
 
-// roller hashes the grams of a text, one that ends at each letter. The hash of the
-// letters a…z is made of z + y·base + … + a·baseⁿ⁻¹ modulo 2⁶⁴, which follows from
-// that of the gram before: it is multiplied, a letter comes and letters go.
+// roller hashes the grams of a text, one for each letter, at which it ends. The hash
+// of n letters a…z is mix of the polynomial z + y·base + … + a·baseⁿ⁻¹ modulo 2⁶⁴.
+// The polynomial rolls: multiplied by base, plus the letter that comes, minus the
+// letters that leave, each times its power of base.
 type roller struct {
 	letters     []uint32
 	first, next int // the gram's first letter, and the one after its last
@@ -50,8 +51,8 @@ type roller struct {
 	hash        uint64
 }
 
-// fill writes the hashes of the next grams, one for each letter, to dst, 0 where no
-// gram ends, and returns how many. It is 0 at the end.
+// fill writes the hashes of the grams that end at the next letters to dst, 0 for a
+// letter at which none ends. It returns how many it wrote, 0 at the end of the text.
 func (r *roller) fill(dst []uint64) (n int) {
 	n = min(len(dst), len(r.letters)-r.next)
 	first, weight, hash := r.first, r.weight, r.hash
@@ -78,8 +79,8 @@ func (r *roller) fill(dst []uint64) (n int) {
 	return n
 }
 
-// mix spreads a polynomial over all bits, as its low ones come from the letters' low
-// bits alone. It is never 0.
+// mix spreads a polynomial over all bits, since its low bits depend on the letters'
+// low bits alone. The result is never 0.
 func mix(x uint64) uint64 {
 	x ^= x >> 32
 	x *= 0xd6e8feb86659fd93
@@ -87,7 +88,7 @@ func mix(x uint64) uint64 {
 	return x*0xd6e8feb86659fd93 | 1
 }
 
-// gramAt returns the gram that ends with letter end, none if there is none.
+// gramAt returns the gram that ends with letters[end], or nil if there is none.
 func gramAt(letters []uint32, end int) []uint32 {
 	weight := 0
 	for first := end; first >= 0; first-- {
@@ -98,11 +99,11 @@ func gramAt(letters []uint32, end int) []uint32 {
 	return nil
 }
 
-// leastKinds is how many different letters a gram has to have: others, rows of
-// zeros and of dashes written as letters, stand everywhere.
+// leastKinds is how many different letters a gram needs to be indexed. Others, such as
+// rows of zeros or of dashes written as letters, occur everywhere.
 const leastKinds = 5
 
-// plain reports whether a gram is of so few different letters that it is nobody's.
+// plain reports whether a gram has fewer than leastKinds different letters.
 func plain(gram []uint32) bool {
 	var seen [leastKinds]uint32
 	n := 0

@@ -17,12 +17,13 @@ const (
 	filterBits = 16 // of the filter a gram
 )
 
-// Seen is the weight from which on a stretch that a document and an item have in
-// common is always seen, unless it is plain, or its grams are those of more than 16
-// items. Of letters of an alphabet alone it is 29, of Chinese characters nine.
+// Seen is the weight of a common stretch of a document and an item that a search always
+// finds, unless it has too few different letters or its grams belong to more than 16
+// items. A stretch of 29 letters of an alphabet suffices, or one of nine Chinese
+// characters.
 const Seen = gramWeight + heaviest - 1 + stride + heaviest - 1
 
-// errFull is returned by Add for more than an index can have.
+// errFull is returned by Add if the items are more than an index can hold.
 var errFull = errors.New("passage: the items have more than 2³² letters: divide them")
 
 // Builder takes the items of a reference.
@@ -44,6 +45,7 @@ type takenGram struct {
 type posting struct{ item, end uint32 }
 
 // Add adds an item, of which it keeps a copy, and returns its number, counted from 0.
+// It fails if all items together would have 2³² letters or more.
 func (b *Builder) Add(letters []uint32) (item int, err error) {
 	item = len(b.ends)
 	if uint64(len(b.letters)+len(letters)) >= 1<<32 {
@@ -80,14 +82,14 @@ func (b *Builder) Add(letters []uint32) (item int, err error) {
 	return item, nil
 }
 
-// Index finds the grams of items. It does not change, and any number of Searchers
-// use it.
+// Index finds the grams of items. It is immutable, and any number of Searchers may use
+// it at the same time.
 type Index struct {
 	letters []uint32
 	ends    []int
 
-	// filter has a bit for the hash of each gram: it says of nearly all grams of a
-	// text that no item has them, and mostly stands in a near cache.
+	// filter has a bit for the leading bits of each gram's hash. It rules out nearly
+	// all grams of a text, and mostly stays in a near cache.
 	filter []uint64
 	shift  uint
 
@@ -102,7 +104,8 @@ type slot struct {
 	at  posting
 }
 
-// Build returns the index of the items that were added.
+// Build returns the index of the items that were added. The Builder must not be used
+// after that.
 func (b *Builder) Build() *Index {
 	n := max(len(b.taken), 1)
 	x := &Index{letters: b.letters, ends: b.ends}
@@ -139,7 +142,7 @@ func (x *Index) insert(g takenGram) {
 	}
 }
 
-// Items is how many items there are.
+// Items returns the number of items.
 func (x *Index) Items() int { return len(x.ends) }
 
 // Item returns the letters of an item.
