@@ -6,21 +6,21 @@ import (
 	"unicode/utf8"
 )
 
-// ownLeast is the fewest letters of its own that a page has. With fewer, once
-// its template is left out, it is nothing but template.
+// ownLeast is the fewest letters that must be left of a page without its template. With
+// fewer the page counts as nothing but template.
 const ownLeast = 5
 
-// Model is the templates of many sites. It may be read concurrently. A nil
-// Model knows no site.
+// Model holds the templates of many sites. Any number of goroutines may read it at the
+// same time. A nil Model knows no site.
 type Model struct {
 	sites map[uint64]*site // by the hash of its name
 }
 
 // site is the template of a site.
 type site struct {
-	pages  uint32   // that it was learned from
-	blocks []uint64 // their hashes, of either kind: the upper 48 bits, ascending
-	heads  []uint64 // a bit for each head that they have, by its lower bits
+	pages  uint32   // how many it was learned from
+	blocks []uint64 // the upper 48 bits of the blocks' hashes, with and without digits, ascending
+	heads  []uint64 // a bitmap of the blocks' heads, by the lower bits of a head
 }
 
 func newSite(pages uint32, blocks []uint64) *site {
@@ -36,8 +36,9 @@ func newSite(pages uint32, blocks []uint64) *site {
 	return s
 }
 
-// next moves to the next block of text, and says whether it is of the template.
-// Unless it may be, or its letters are wanted, only its end is looked for.
+// next moves to the next block of text and reports whether it belongs to the template.
+// If its head rules that out and letters is false, next does not hash the block but
+// only looks for its end.
 func (s *site) next(b *block, text []byte, letters bool) (more, shared bool) {
 	if !b.begin(text) {
 		return false, false
@@ -65,7 +66,7 @@ func (m *Model) Sites() int {
 	return len(m.sites)
 }
 
-// site returns the template of a site, nil if it has none.
+// site returns the template of a site, or nil if it has none.
 func (m *Model) site(name []byte) *site {
 	if m == nil || len(m.sites) == 0 {
 		return nil
@@ -73,8 +74,8 @@ func (m *Model) site(name []byte) *site {
 	return m.sites[siteHash(name)]
 }
 
-// Site returns how many blocks the template of a site has, 0 without one, and
-// of how many pages it was learned.
+// Site returns how many blocks a site's template has and from how many pages it was
+// learned. Both are 0 for a site without a template.
 func (m *Model) Site(name []byte) (blocks, pages int) {
 	if s := m.site(name); s != nil {
 		return len(s.blocks), int(s.pages)
@@ -82,14 +83,14 @@ func (m *Model) Site(name []byte) (blocks, pages int) {
 	return 0, 0
 }
 
-// Left says what was left out of a text.
+// Left says what Suppress removed from a text.
 type Left struct {
-	Characters int
-	All        bool // fewer than five letters are left: the page is nothing but template
+	Characters int  // how many it removed
+	All        bool // fewer than five letters remain: the page is nothing but template
 }
 
-// Suppress appends text without the blocks of its site's template to dst. What
-// is left keeps its order; a line break stands where blocks were.
+// Suppress appends text to dst, without the blocks of the template of the site called
+// name. The rest keeps its order; a line break stands where blocks were.
 func (m *Model) Suppress(dst, name, text []byte) (own []byte, left Left) {
 	from := len(dst)
 	letters := m.each(name, text, func(piece []byte, shared bool) {
@@ -106,14 +107,14 @@ func (m *Model) Suppress(dst, name, text []byte) (own []byte, left Left) {
 	return dst, left
 }
 
-// Each calls yield with the pieces of a text, in order, which together are the
-// text, and says which are blocks of the template of its site.
+// Each divides a text into pieces and calls yield with each, in order. Shared says
+// whether the piece consists of blocks of the site's template.
 func (m *Model) Each(name, text []byte, yield func(piece []byte, shared bool)) {
 	m.each(name, text, yield)
 }
 
-// each returns the number of letters of the pieces that are not shared, or
-// less, but not less than ownLeast.
+// each is Each. It returns the number of letters in the pieces that are not shared;
+// it may stop counting once that is ownLeast or more.
 func (m *Model) each(name, text []byte, yield func(piece []byte, shared bool)) (letters int) {
 	s := m.site(name)
 	if s == nil {
@@ -144,8 +145,9 @@ func (m *Model) each(name, text []byte, yield func(piece []byte, shared bool)) (
 	return letters
 }
 
-// Merge adds the templates of other: what earlier nights have learned serves
-// where this one saw too little.
+// Merge adds the templates of other to m, so that templates of earlier nights serve
+// sites of which this night saw too few pages. A site that both know gets the blocks
+// of both.
 func (m *Model) Merge(other *Model) {
 	if other == nil {
 		return
@@ -164,9 +166,8 @@ func (m *Model) Merge(other *Model) {
 	}
 }
 
-// Site returns the site of a document: the host of its id if that is a URL,
-// without port and user. All other documents are of one site, whose name is
-// empty.
+// Site returns the site of a document: the host of its id, without user and port, if
+// the id is a URL. All other documents belong to one site with an empty name.
 func Site(id []byte) []byte {
 	i := bytes.Index(id, []byte("://"))
 	if i <= 0 {
@@ -216,9 +217,9 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// block is a stretch of a text, the mark that ends it included. The upper bits
-// of its hashes are of its head, its first letters: so a block that begins as
-// none of a template does need not be hashed.
+// block is a stretch of a text, including the mark that ends it. The upper bits of its
+// hashes are the hash of its head, which is its first letters. So a block whose head no
+// block of a template has need not be hashed to its end.
 type block struct {
 	start, end int
 	letters    int    // characters that count: ASCII letters, and all beyond ASCII
