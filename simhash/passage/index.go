@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	// Of an item every gram that ends stride of weight or more behind the one taken
-	// before is taken, the first and the last too.
+	// stride is the least weight between the ends of two indexed grams of an item,
+	// whose first and last grams are always indexed.
 	stride = 6
 
-	// mostOf is how many items a gram leads to: the first that have it. What more
-	// have is a form, and other grams tell them apart.
+	// mostOf is how many items a gram leads to: the first that have it. A gram that
+	// more items have belongs to a form; other grams tell these items apart.
 	mostOf = 16
 
 	filterBits = 16 // of the filter a gram

@@ -42,8 +42,8 @@ type Hit struct {
 	Covered          float64 // of the document's letters
 }
 
-// Searcher finds what documents and items have in common. It holds buffers; one
-// goroutine uses it at a time.
+// Searcher finds what documents and items have in common. It reuses its buffers, so
+// only one goroutine may use it at a time.
 type Searcher struct {
 	index *Index
 	rules Rules
@@ -66,9 +66,9 @@ type seed struct {
 // NewSearcher returns a Searcher.
 func NewSearcher(x *Index, r Rules) *Searcher { return &Searcher{index: x, rules: r} }
 
-// Search returns the hits of a document, given its letters, in the order of items,
-// and of their places. They are valid until the next call. A document of 2³² letters
-// or more is searched up to there.
+// Search returns the hits of a document, given its letters, sorted by item, then by
+// place. They are valid until the next call. Of a longer document only the first 2³²
+// letters are searched.
 func (s *Searcher) Search(doc []uint32) []Hit {
 	s.hits, s.seeds = s.hits[:0], s.seeds[:0]
 	if uint64(len(doc)) > math.MaxUint32 {
@@ -121,10 +121,10 @@ type part struct {
 	equal, run                 int
 }
 
-// settle aligns the document with an item at its seeds, which are those of one item
-// in order of their places, and adds the hits. Parts that stand near each other are
-// one: of a question and its answers, in whatever order, or of a text of which a
-// paragraph was exchanged.
+// settle aligns the document with one item at its seeds, which are in order of their
+// places, and adds the hits. It joins parts that stand near each other into one hit: a
+// question and its answers, in whatever order, or a text of which one paragraph was
+// replaced.
 func (s *Searcher) settle(doc []uint32, seeds []seed) {
 	item := s.index.Item(int(seeds[0].item))
 	g := &s.group
