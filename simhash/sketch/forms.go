@@ -10,38 +10,42 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Forms are known of short texts that many share: 含有…字的古诗词, a headline with
-// another city, team or product each time. Two texts of one form that differ in
-// its slot alone are different texts, however few edits that takes. What is a form
-// is counted: a frame, which is a beginning and an end, is one when formTexts distinct texts
-// have it around a slot of at least a character. Digits make no slot: that one number stands in
-// the place of another is no news of the words around it.
+// Forms are the known forms of short texts: patterns that many texts share, such as
+// 含有…字的古诗词, or a headline with another city, team or product each time. Two texts
+// of one form that differ only in its slot are different texts, however few edits that
+// takes.
 //
-// The zero value and nil know no form. It may be read concurrently.
+// Forms are found by counting. A frame is a beginning and an end of a text; what stands
+// between them is the slot, of at least one character. A frame is a form if formTexts
+// distinct texts have it. All texts with nothing but digits in the slot count as one,
+// because numbers replace each other in any text.
+//
+// The zero value and nil know no form. Any number of goroutines may read Forms at the
+// same time.
 type Forms struct {
 	frames []uint64 // hashes, ascending
 }
 
-// formTexts is how many distinct texts make a frame a form. Wordings of one
-// text come in twos: of 262 pairs of wordings of one question none shares its frame
-// with a third text.
+// formTexts is how many distinct texts make a frame a form. Two are not enough, since
+// two wordings of one text also share a frame: of 262 pairs of wordings of one question
+// none shares its frame with a third text.
 const formTexts = 3
 
-// A slot has slotMost(n) characters of a text of n at most, so that a frame says
-// most of the text. Of texts of more than fewMax characters only the frames are counted whose end
-// has a multiple of endStep characters: there are enough of them.
+// In a text of n characters a slot has at most slotMost(n), so that the frame is most of
+// the text. Of texts of more than fewMax characters only frames are counted whose end
+// has a multiple of endStep characters; these are enough.
 const endStep = 4
 
 func slotMost(length int) int { return min(length/4+1, 16) }
 
-// addedMost is how many letters that were added are a wording: a slot is not made wider
-// for them.
+// addedMost is how many added letters count as another wording: Apart does not try a
+// wider slot for them.
 const addedMost = 2
 
-// Apart reports whether two short texts, as ShortText gives them, are of one form
-// and differ in its slot alone. The slot may be wider than what differs, as what stands in it may
-// have letters in common: 郑州 and 徐州, or 因为 and 因为当时. Of a slot less than half of which is
-// edited the text is the same with slips, and so it is if the slots are numbers.
+// Apart reports whether two short texts, as ShortText gives them, are of one form and
+// differ only in its slot. The slot may be wider than what differs, as its two contents
+// may share letters: 郑州 and 徐州, or 因为 and 因为当时. If less than half of the slot is
+// edited, that is a slip and not another text; the same holds if the slots are numbers.
 func (f *Forms) Apart(a, b []rune) bool {
 	if f == nil || len(f.frames) == 0 {
 		return false
@@ -219,15 +223,17 @@ func (c *FormCounter) sharedUntil(hashes *[ShortMax + 1]uint64, n int) int {
 	return n - 1
 }
 
-// A FormFilter tells which short texts may share a frame with one that it knows, so
-// that of a great many texts, few have to be counted. The zero value knows none.
+// A FormFilter tells which short texts may share a frame with a text that it knows, so
+// that few of very many texts have to be counted. The zero value knows no text. Only
+// one goroutine may use it at a time.
 type FormFilter struct {
 	seen       []uint64 // a bit for each hash of a beginning or an end
 	begin, end [ShortMax + 1]uint64
 	runes      []rune
 }
 
-// filterBits are those of a hash: 4 MiB, which ten million titles fill by half.
+// filterBits is how many bits of a hash the filter goes by. It takes 4 MiB, which ten
+// million titles fill by half.
 const filterBits = 25
 
 // hash sets begin and end to the hashes of a text, and returns its length; 0 for one that

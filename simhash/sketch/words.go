@@ -7,14 +7,14 @@ import (
 	"github.com/neardup/neardup/simhash/jieba"
 )
 
-// A wordAligner tells texts of few letters apart that say another word. A slip of
-// the pen seldom makes another word of a word (Kukich: Techniques for Automatically
-// Correcting Words in Text, ACM Computing Surveys 1992, of real-word errors). So
-// where one listed word stands in the place of another, the texts mean two things:
-// 广东 and 山东, 手机 and 洗碗机.
+// A wordAligner finds texts of few letters of which one has another word in the place
+// of a word. A slip of the pen seldom turns a word into another word (Kukich:
+// Techniques for Automatically Correcting Words in Text, ACM Computing Surveys 1992,
+// on real-word errors). So where one listed word stands in the place of another, the
+// texts mean two things: 广东 and 山东, 手机 and 洗碗机.
 //
-// The list is jieba's own dictionary, whatever words a run was given: what two
-// short texts are depends on nothing but the texts. One goroutine uses it at a time.
+// The list is jieba's own dictionary, whatever dictionary a run uses, so that the
+// verdict depends on nothing but the two texts. Only one goroutine may use it at a time.
 type wordAligner struct {
 	dictionary *jieba.Dictionary // nil before the first pair
 	cutter     *jieba.Cutter
@@ -25,8 +25,9 @@ type wordAligner struct {
 	common [fewMax + 1][fewMax + 1]uint8 // of what begins at word i of a and j of b: the most letters in common words
 }
 
-// exchanged reports whether two texts of few letters, aligned by the words that they
-// have in common, differ somewhere by one word each, which name two things.
+// exchanged aligns two texts of few letters by their common words. It reports whether
+// somewhere between these each text has a single word, and the two name different
+// things.
 func (w *wordAligner) exchanged(a, b []rune) bool {
 	if w.cutter == nil {
 		d, err := jieba.Default()
@@ -91,14 +92,14 @@ func (w *wordAligner) equal(a, b []rune, i, j int) bool {
 	return slices.Equal(a[w.a[i].Start:w.a[i].End], b[w.b[j].Start:w.b[j].End])
 }
 
-// usual is the rank, by frequency, up to which a listed word is a usual one: a slip
-// that makes a word of as many letters mostly makes a rarer one. Of real titles each
-// pair that 30,000 refuses more than 3,000 is of two things; of planted slips, which
-// make such words at random, F1 falls by .0003 to .0009.
+// usual is the rank, by frequency, below which a listed word is a usual one. A slip that
+// happens to make a word of as many letters mostly makes a rarer one. Measured against
+// 3,000: each pair of real titles that 30,000 refuses in addition is of two things; with
+// planted slips, which make such words at random, F1 falls by .0003 to .0009.
 const usual = 30000
 
-// another reports whether two words name two things. A word of as many letters is
-// a slip away, and has to be a usual one.
+// another reports whether two words name different things. If they have equally many
+// letters a slip could turn one into the other, so both have to be usual ones.
 func (w *wordAligner) another(a, b []rune, x, y jieba.Word) bool {
 	if !w.names(a, x) || !w.names(b, y) {
 		return false
@@ -110,16 +111,16 @@ func (w *wordAligner) another(a, b []rune, x, y jieba.Word) bool {
 	return !isWithin(p, q) && !isWithin(q, p)
 }
 
-// names reports whether a word names a thing: it is listed, of two ideographs or
-// more, and no stop word, as 这个 and 那个 are.
+// names reports whether a word names a thing: it is listed, has at least two letters,
+// all ideographs, and is not a stop word, such as 这个 and 那个.
 func (w *wordAligner) names(text []rune, word jieba.Word) bool {
 	letters := text[word.Start:word.End]
 	return word.ID >= 0 && len(letters) > 1 && !w.dictionary.IsStop(word.ID) &&
 		!slices.ContainsFunc(letters, func(r rune) bool { return !unicode.Is(unicode.Han, r) })
 }
 
-// isWithin reports whether a word is another with letters left out: 奥运 and 奥运会 are
-// two names of one thing more often than not.
+// isWithin reports whether leaving out letters of long gives short. Such words, like
+// 奥运 and 奥运会, more often than not name one thing.
 func isWithin(short, long []rune) bool {
 	for _, r := range long {
 		if len(short) > 0 && short[0] == r {
