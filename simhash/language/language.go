@@ -1,8 +1,8 @@
-// Package language tells the language of a text, cheaply enough to do it for
-// every document of a dump: by its script where one language is written in
-// it, and else by the commonest words of the languages that share the script.
-// It does not tell dialects, nor Norwegian's two written forms, nor what a
-// text of a few words is in.
+// Package language tells the language of a text, cheaply enough to do it for every
+// document of a dump. If only one language is written in the text's script, the script
+// decides. Otherwise the commonest words of the languages that share the script do. The
+// package does not tell dialects or Norwegian's two written forms apart, and does not
+// guess at texts of a few words.
 package language
 
 import (
@@ -26,14 +26,14 @@ const (
 	minShare = 12
 )
 
-// Of tells the language of a text in normal form (see simhash.Workspace.Normal),
-// whose input says that it is in declared, as a BCP 47 language subtag: zh, en,
-// or three letters for a language that has no two. It is "" when nobody knows.
+// Of returns the language of a text in normal form (see simhash.Workspace.Normal), as a
+// BCP 47 language subtag: zh, en, or three letters for a language that has no two. It
+// returns "" if the language is unknown.
 //
-// declared may be empty, a language tag in any form that is met with (zh_CN,
-// zho, en-US), or a list of them, of which the first counts. It is believed
-// unless the text's script says otherwise: what a page says of itself is often
-// what its template said.
+// Declared is what the input says of the language. It may be empty, a language tag in
+// any usual form (zh_CN, zho, en-US), or a list of them, of which the first counts. Of
+// believes it unless the text's script contradicts it, since what a page declares is
+// often just what its template declares.
 func Of(declared, normal []byte) string {
 	said, writing := parse(declared)
 	s := sight{clues: allClues()}
