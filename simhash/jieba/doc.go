@@ -4,7 +4,8 @@
 // files, from a folder it is given; beside that the package reads no file, and it
 // never keeps a text.
 //
-// A text is cut where the product of its words' probabilities is greatest; of
-// the characters that stay alone the hidden Markov model makes words nobody
-// listed.
+// A text is cut in two steps. Of all ways to divide it into words of the dictionary, the
+// first step takes the one with the greatest product of the words' probabilities. The
+// second looks at runs of single characters that remain, and joins them to words that
+// are not in the dictionary, by a hidden Markov model.
 package jieba
