@@ -48,12 +48,11 @@ const (
 	judged = 64
 )
 
-// Learner samples pages: of a site those of the smallest keys, hashes of their
-// ids. Where there are too many, first the pages of large sites are thinned
-// out, then those of all sites, so that small ones lose their template. What
-// it has sampled depends on the pages alone, not on their order, nor on how
-// they were spread over learners that are merged. One goroutine uses it at a
-// time.
+// Learner samples the pages of every site: those with the smallest keys, which are
+// hashes of their ids. If all samples together become too large, it first drops pages
+// of large sites, then of all sites, so that small ones lose their template. The sample
+// depends on the pages alone, not on their order or on how they were spread over
+// learners that are merged. Only one goroutine may use a Learner at a time.
 type Learner struct {
 	least    int               // MinPages
 	sites    map[uint64][]page // each ascending by key
