@@ -7,8 +7,8 @@ import (
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// Units is a set of distinct views, numbered from 0 in the order in which they
-// were added. A view is what a verdict reads of a document (see [data.View]); a
+// Units is a set of distinct views (a signature set), numbered from 0 in the order
+// in which they were added. A view is what a verdict reads of a document; a
 // unit is one view and stands for all documents that have it. So a page that was
 // crawled a million times is compared once, and what holds for its unit holds for
 // each copy.
