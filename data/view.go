@@ -5,7 +5,9 @@ import "encoding/binary"
 // SketchSize is the number of bytes of a sketch, as simhash/sketch makes it.
 const SketchSize = 64
 
-// View is what the verdict on a pair looks at of a document.
+// View is all that the verdict on a pair reads of a document: its signature, in other
+// words. Documents with equal views get equal verdicts, so one of them can stand for
+// all. A set of distinct views is a mapper.Units.
 type View struct {
 	Hi, Lo  uint64           // the fingerprint
 	Sketch  [SketchSize]byte // zero for a text without letters and digits
