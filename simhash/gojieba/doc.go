@@ -1,11 +1,12 @@
-// Package gojieba cuts text with github.com/yanyiwu/gojieba, the C++ segmenter
-// that package jieba follows: as a reference, and as a choice. Its results are
-// those of package jieba, at about an eighth of the speed and for 130 MB of
-// memory outside Go's heap per Segmenter. It never panics where gojieba does.
+// Package gojieba cuts text with github.com/yanyiwu/gojieba, the C++ segmenter that
+// package jieba follows. It serves as a reference for that package, and users may
+// choose it. Its results are those of package jieba, at about an eighth of the speed
+// and with 130 MB of memory outside Go's heap for each Segmenter. It never panics where
+// gojieba does.
 //
-// gojieba reads its dictionaries from the source directory it was compiled in;
-// a program that was moved to another machine does not find them. A program that
-// was built without cgo does not have it: New returns ErrUnavailable.
+// gojieba reads its dictionaries from the source directory in which it was compiled. A
+// program that was moved to another machine does not find them, and one that was built
+// without cgo has no gojieba. In both cases New returns ErrUnavailable.
 package gojieba
 
 import "errors"

@@ -2,8 +2,8 @@ package jieba
 
 import "github.com/neardup/neardup/simhash/jieba/internal/model"
 
-// run appends the words of characters none of which is in a listed word: Latin
-// words, numbers, and what the hidden Markov model joins.
+// run appends the words of a run of characters outside all listed words: Latin words,
+// numbers, and words that the hidden Markov model joins.
 func (c *Cutter) run(dst []Word, codes []uint16, at []int32, pairs []model.Node) []Word {
 	kinds := &c.d.kinds
 	for i, j := 0, 0; i < len(codes); i = j {
