@@ -28,9 +28,9 @@ const (
 	pageShingles = 64
 )
 
-// What makes a block that many pages share a block of the template: that it says
-// something, and that these pages, without what is shared, still do, and not the
-// same.
+// Conditions for a block that many pages share to be part of the template. The block
+// has enough letters. And these pages, without what they share, still have text of
+// their own, which differs from page to page.
 const (
 	// sharedBy is how many sampled pages have a block that is not on
 	// share of them: that of a section, of a column, or of a list that changes.
@@ -203,9 +203,10 @@ func (l *Learner) Merge(other *Learner) {
 // fewMost is how many pages of earlier nights add to what is sampled of a site.
 const fewMost = 2 * MinPages
 
-// Few calls yield with the sampled pages of the sites that have too few of them
-// and no template in m, for a learner of a later night: with their ids, and what
-// AddHistory takes. Their order depends on the pages alone.
+// Few yields the sampled pages of sites with too few pages for a template and without
+// one in m, so that a learner of a later night can add them to its own. It calls yield
+// with the id of each page and with the form that AddHistory reads, in an order that
+// depends on the pages alone. It stops at yield's first error and returns it.
 func (l *Learner) Few(m *Model, yield func(id, page []byte) error) error {
 	var form []byte
 	for _, name := range slices.Sorted(maps.Keys(l.sites)) {
@@ -223,11 +224,11 @@ func (l *Learner) Few(m *Model, yield func(id, page []byte) error) error {
 	return nil
 }
 
-// AddHistory adds a page that Few of an earlier night yielded, those of the
-// newest night first. It is passed over, and the result false, unless pages of
-// its site were sampled that are too few, and no newer version of it. The pages
-// that Few yields, and MarshalBinary has, are to be taken before. The error is
-// errDamaged.
+// AddHistory adds a page that Few of an earlier night yielded. It reports whether it
+// added the page: it does only if this learner sampled pages of the same site, but few,
+// and has no page of that id. So the caller has to begin with the newest night. The
+// caller must call Few and MarshalBinary before, so that a night hands on only its own
+// pages. The error is errDamaged.
 func (l *Learner) AddHistory(id, form []byte) (added bool, err error) {
 	at := siteHash(Site(id))
 	key := mix(at + siteHash(id))
@@ -247,7 +248,8 @@ func (l *Learner) AddHistory(id, form []byte) (added bool, err error) {
 	return true, nil
 }
 
-// Sites returns how many sites were sampled, and how many pages of the largest.
+// Sites returns how many sites were sampled, and most, the largest number of pages that
+// were sampled of one site.
 func (l *Learner) Sites() (sites, most int) {
 	for _, pages := range l.sites {
 		most = max(most, len(pages))
@@ -255,10 +257,11 @@ func (l *Learner) Sites() (sites, most int) {
 	return len(l.sites), most
 }
 
-// Model returns the templates of what was sampled: of each site the blocks that
-// share of its pages have, whatever their digits, and of a site with a name
-// those that 8 have just so, else only sentences; unless their pages are
-// copies or versions of each other.
+// Model returns the templates of the sampled sites. A site's template has the blocks
+// that the share of its pages have, whatever their digits. For a site with a name it
+// also has those that sharedBy pages have with the same digits; for documents without a
+// site it has only blocks as long as a sentence. A block does not count if the pages
+// that have it are copies or versions of each other.
 func (l *Learner) Model() *Model {
 	m := &Model{sites: map[uint64]*site{}}
 	for name, pages := range l.sites {
