@@ -14,8 +14,8 @@ type Word struct {
 	ID         int32 // its number in the dictionary, -1 if it has none
 }
 
-// Cutter cuts texts into words. It keeps its working memory from one text to
-// the next and serves one goroutine at a time.
+// Cutter cuts texts into words. It reuses its buffers, so only one goroutine may use it
+// at a time.
 type Cutter struct {
 	d   *Dictionary
 	hmm bool
@@ -37,8 +37,8 @@ type Cutter struct {
 	path []uint8 // see viterbi
 }
 
-// chunk is the number of characters worked on together. A chunk ends after a
-// separator; it is only longer where the text has none.
+// chunk is the number of characters that are cut together. A chunk ends after a
+// separator; it is longer only if the text has none within reach.
 const chunk = 256
 
 // NewCutter returns a Cutter. With hmm, runs of characters that no listed word
