@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command netns serves the ways into, out of and between the network namespaces of
-// a cluster, for scripts/cluster.sh: see the package of that name.
+// Command netns carries connections into, out of and between the network namespaces
+// of a cluster. scripts/cluster.sh starts it; package netns says how it works.
 package main
 
 import (
@@ -27,7 +27,7 @@ func main() {
 		err = netns.Inside(ctx, log, args[1], args[2], args[3], args[4])
 	case len(args) > 2 && args[0] == "outside":
 		err = netns.Outside(ctx, log, args[1], args[2])
-	case len(args) == 3 && args[0] == "check": // says until when the proxy's certificate holds, if it has one
+	case len(args) == 3 && args[0] == "check": // prints when the proxy's certificate expires, if it has one
 		var until time.Time
 		if until, err = netns.Check(args[1]); err == nil && !until.IsZero() {
 			fmt.Println(until.Format(time.RFC3339))

@@ -31,17 +31,22 @@ const (
 
 var errAnotherToken = errors.New("another token")
 
-// keys are what a host shows another, and wants to be shown.
+// keys are the credentials of a host, and what it demands of the other end. Two
+// checks stand one behind the other: the TLS certificate, and a proof that the end
+// knows the cluster's token. After the handshake:
+//
+//	forwarder ── door, proof ──► proxy     (ask, asked)
+//	forwarder ◄────── proof ──── proxy     (open)
 type keys struct {
 	tls   *tls.Config
 	token []byte
-	until time.Time // its certificate holds; zero: it is made of the token
+	until time.Time // when the operator's certificate expires; zero: derived from the token
 }
 
-// readKeys reads the token in the folder and, where the operator gave one, the
-// certificate. Without one both ends show a certificate of the Ed25519 key (RFC
-// 8032) whose seed is the token, which nobody signed: TLS proves that they have
-// the key.
+// readKeys reads the token in the folder and, if the operator provided one, the
+// certificate. Without a certificate both ends use the Ed25519 key (RFC 8032) whose
+// seed is the token, in a self-signed certificate. Each accepts only that public
+// key, and TLS proves that the other end holds the private one.
 func readKeys(folder string) (*keys, error) {
 	token, err := readToken(filepath.Join(folder, tokenFile))
 	if err != nil {
@@ -75,7 +80,7 @@ func readToken(path string) ([]byte, error) {
 	return token, nil
 }
 
-// private returns an error if a file has one of those rights.
+// private returns an error if the file's mode has any bit of rights.
 func private(path string, rights os.FileMode) error {
 	info, err := os.Stat(path)
 	if err == nil && info.Mode().Perm()&rights != 0 {
@@ -84,7 +89,7 @@ func private(path string, rights os.FileMode) error {
 	return err
 }
 
-// make makes a certificate of the token.
+// make derives key and certificate from the token.
 func (k *keys) make() error {
 	key := ed25519.NewKeyFromSeed(k.token)
 	known, _ := key.Public().(ed25519.PublicKey) // it is
@@ -102,9 +107,9 @@ func (k *keys) make() error {
 	return nil
 }
 
-// load reads an operator's certificate. It, and that of the other end, has to
-// lead up to the CA, to hold now, and to be for servers and clients, since a host
-// is both. Names are not looked at: which hosts are the cluster's the token says.
+// load reads the operator's certificate. It and the other end's must be valid now,
+// lead up to the CA, and allow use as server and as client, since a host is both.
+// Host names are not checked: the token decides who belongs to the cluster.
 func (k *keys) load(certificate, key, ca string) error {
 	if err := private(key, 0o007); err != nil {
 		return err
@@ -151,8 +156,8 @@ func verifyChain(chain []*x509.Certificate, roots *x509.CertPool) error {
 	return nil
 }
 
-// set has both ends show certificates, by TLS 1.3, each of which verify has to
-// accept.
+// set makes the TLS configuration: TLS 1.3, both ends present a certificate, and
+// verify decides on the other end's.
 func (k *keys) set(own tls.Certificate, verify func([]*x509.Certificate) error) {
 	k.tls = &tls.Config{
 		MinVersion:             tls.VersionTLS13,
@@ -164,15 +169,16 @@ func (k *keys) set(own tls.Certificate, verify func([]*x509.Certificate) error) 
 	}
 }
 
-// The ends of a connection between hosts.
+// Labels of the keying material for the two ends' proofs: the end that asks, and
+// the one that opens. They differ, so that neither can return the other's proof.
 const (
 	asking  = "EXPORTER-neardup-asking"
 	opening = "EXPORTER-neardup-opening"
 )
 
-// proof is what an end of a connection says to show that it knows the token: a
-// MAC of what nobody but the two ends of this very connection knows (RFC 8446,
-// section 7.5).
+// proof shows that this end knows the token: an HMAC, keyed by the token, of keying
+// material that TLS exports (RFC 8446, section 7.5). Only the two ends of this very
+// connection know that material, so a proof cannot be replayed on another one.
 func (k *keys) proof(conn *tls.Conn, end string) (string, error) {
 	state := conn.ConnectionState()
 	material, err := state.ExportKeyingMaterial(end, nil, sha256.Size)
@@ -184,7 +190,8 @@ func (k *keys) proof(conn *tls.Conn, end string) (string, error) {
 	return hex.EncodeToString(mac.Sum(nil)), nil
 }
 
-// proven returns an error unless the other end, which is that end, said the proof.
+// proven returns errAnotherToken unless said is the proof of the end with that
+// label.
 func (k *keys) proven(conn *tls.Conn, end, said string) error {
 	want, err := k.proof(conn, end)
 	if err == nil && !hmac.Equal([]byte(said), []byte(want)) {
@@ -193,7 +200,8 @@ func (k *keys) proven(conn *tls.Conn, end, said string) error {
 	return err
 }
 
-// ask asks the proxy at the other end for a door.
+// ask requests a door from the proxy at the other end, and returns once the proxy
+// has proved that it knows the token and the door is open.
 func (k *keys) ask(ctx context.Context, conn *tls.Conn, door string) error {
 	if err := conn.HandshakeContext(ctx); err != nil {
 		return err
@@ -212,7 +220,8 @@ func (k *keys) ask(ctx context.Context, conn *tls.Conn, door string) error {
 	return k.proven(conn, opening, said)
 }
 
-// asked returns the door that a host of the cluster asks a proxy for.
+// asked is the proxy's side of ask: it returns the requested door once the other
+// end has proved that it knows the token.
 func (k *keys) asked(conn *tls.Conn) (door string, err error) {
 	if err := conn.Handshake(); err != nil {
 		return "", err
@@ -225,7 +234,7 @@ func (k *keys) asked(conn *tls.Conn) (door string, err error) {
 	return door, k.proven(conn, asking, said)
 }
 
-// open tells who asked that the door is open.
+// open tells the end that asked that the door is open, with the proxy's proof.
 func (k *keys) open(conn *tls.Conn) error {
 	proof, err := k.proof(conn, opening)
 	if err == nil {
@@ -234,10 +243,11 @@ func (k *keys) open(conn *tls.Conn) error {
 	return err
 }
 
-// reloadInterval is how long keys are used before the store looks whether they were renewed.
+// reloadInterval is how long keys are used before they are read again.
 const reloadInterval = 10 * time.Second
 
-// keyStore has the keys of a state folder, and takes a certificate that was renewed.
+// keyStore holds the keys of a state folder and picks up a renewed certificate. It
+// is safe for concurrent use.
 type keyStore struct {
 	folder string
 	log    *slog.Logger
@@ -252,8 +262,8 @@ func newKeyStore(log *slog.Logger, folder string) (*keyStore, error) {
 	return &keyStore{folder: folder, log: log, keys: k, looked: time.Now()}, err
 }
 
-// get returns the keys. Those that cannot be read are told of, and the ones
-// before them stay.
+// get returns the current keys. If new ones cannot be read, it logs that and keeps
+// the old ones.
 func (r *keyStore) get() *keys {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -268,9 +278,9 @@ func (r *keyStore) get() *keys {
 	return r.keys
 }
 
-// Check reads the token and the certificate that the folder names, as a proxy
-// does, and returns until when the certificate holds: the zero time if there is
-// none, and the keys are made of the token.
+// Check reads the folder's token and certificate as a proxy does, and returns when
+// the certificate expires. The time is zero if there is no certificate and the
+// keys are derived from the token.
 func Check(folder string) (until time.Time, err error) {
 	k, err := readKeys(folder)
 	if err != nil {

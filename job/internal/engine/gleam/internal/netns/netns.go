@@ -1,14 +1,49 @@
 //go:build linux
 
-// Package netns keeps a cluster's servers to their user. gleam's ports ask
-// nobody who he is, run what they are sent, and end at a few wrong bytes. So
-// master, agents and all that they start live in a network namespace of their
-// own, which has nothing but a loopback: no other user and no other host has a
-// way to their ports. The way in is a relay at a unix socket in a folder that only
-// the user may enter; the way out, to an object store, is a SOCKS proxy. Between
-// hosts the way leads from a forwarder inside one namespace, over TLS, to the proxy of
-// another, which lets in who knows the cluster's token.
-// scripts/cluster.sh makes the namespace; this package starts no server.
+// Package netns isolates a cluster's servers from other users and other hosts.
+//
+// gleam's servers do not authenticate anybody: whoever reaches a port can run
+// programs there, and a few malformed bytes crash the server. So on each host the
+// master, the agents and everything they start run in a Linux network namespace
+// that has only a loopback interface. Their ports cannot be reached from the
+// network, nor by other users of the host. Two processes per host, both started by
+// scripts/cluster.sh, carry connections across the border: Inside runs in the
+// namespace, Outside in the host's own.
+//
+//	             host A                                     host B
+//	  neardup ──► in.sock
+//	                 │                    ┌ Outside ──────────────────┐
+//	┌ namespace ─────▼──────────┐         │ TLS proxy at B's HOST:PORT│
+//	│ master, agents, workers   │         │      │     ▲              │
+//	│      │              │     │         └──────┼─────┼──────────────┘
+//	│      │ B's address  │ any │           door │     │ TLS: token, door
+//	│      ▼              ▼     │                ▼     │
+//	│  forwarder      SOCKS     │             in.sock  │
+//	└──────┼──────────────┼─────┘                │     │
+//	       ▼              ▼               ┌ namespace ─┼──────────────┐
+//	       out.sock (Outside)             │      ▼     │              │
+//	       │              └──► object     │    agent   │              │
+//	       │                   store      └────────────┼──────────────┘
+//	       └───────────────────────────────────────────┘
+//
+// Into the namespace: a relay at the unix socket in.sock, in a state folder that
+// only the user may enter. The client writes an address; the relay connects to it
+// and passes the open connection back as a file descriptor. Connections keep the
+// namespace they were made in, so no byte of them passes through the relay.
+//
+// Out of it: a SOCKS proxy inside asks a second relay, out.sock, for connections
+// to the network, for example to an object store.
+//
+// Between hosts: inside a namespace every other server's address is an address of
+// the loopback, and a forwarder listens there. The forwarder connects, by way of
+// out.sock and over TLS, to the proxy of that server's host. Each end proves that
+// it knows the cluster's token (keys.go). The proxy then connects to the door, the
+// server's address that was asked for, through its own in.sock.
+//
+// Beside the master, Inside also serves the queue of runs that want slots
+// (queue.go).
+//
+// scripts/cluster.sh makes the namespaces. This package starts no server.
 package netns
 
 import (
@@ -40,13 +75,16 @@ const (
 	addressFile = "address"  // HOST:PORT of the master, inside
 )
 
-// Namespace is that of a cluster, as its user's programs see it.
+// Namespace is the network namespace of a cluster, as the user's programs outside
+// it see it. It is safe for concurrent use.
 type Namespace struct{ folder string }
 
-// Find returns the namespace of the cluster whose master is named, nil if it has
-// none, and the master's HOST:PORT. A name is the cluster's state folder, as an
-// absolute path, or HOST:PORT: then the namespace is that of the cluster in the
-// default state folder, if its master is the one.
+// Find returns the namespace of the cluster that the name stands for, and its
+// master's HOST:PORT. The name is either the absolute path of the cluster's state
+// folder, or HOST:PORT. For HOST:PORT, Find looks into the default state folder: if
+// the cluster there has that master, its namespace is the answer, else the
+// namespace is nil and the master is reached directly. A state folder of a cluster
+// that is not up is an error.
 func Find(master string) (*Namespace, string, error) {
 	folder := master
 	if !filepath.IsAbs(master) {
@@ -63,7 +101,7 @@ func Find(master string) (*Namespace, string, error) {
 	return &Namespace{folder: folder}, address, nil
 }
 
-// state is where the programs of this user keep what is theirs on this host.
+// state is the folder for this user's state on this host, by the XDG convention.
 func state() string {
 	dir := os.Getenv("XDG_STATE_HOME")
 	if dir == "" {
@@ -72,14 +110,15 @@ func state() string {
 	return filepath.Join(dir, "neardup")
 }
 
-// LockPath is the file whose lock a run of this user holds while it takes slots of
-// the cluster without a network namespace whose master is at HOST:PORT.
+// LockPath is the lock file that stands in for the queue where the cluster has no
+// network namespace. A run of this user locks it while it takes slots of the
+// cluster whose master is at HOST:PORT.
 func LockPath(master string) string {
 	return filepath.Join(state(), "queue", url.PathEscape(master)+".lock")
 }
 
-// home is the user's home, as cluster.sh knows it: HOME, or where that is unset
-// the one that the system has for the user.
+// home is the user's home folder, found as cluster.sh finds it: $HOME, or the
+// system's entry for the user if that is unset.
 func home() string {
 	if dir := os.Getenv("HOME"); dir != "" {
 		return dir
@@ -91,12 +130,14 @@ func home() string {
 	return u.HomeDir
 }
 
-// Dial connects to a server inside.
+// Dial connects to the HOST:PORT of a server inside the namespace.
 func (f *Namespace) Dial(ctx context.Context, address string) (net.Conn, error) {
 	return dialRelay(ctx, filepath.Join(f.folder, inSocket), address)
 }
 
-// Command is how a program and its arguments are started inside: by nsenter.
+// Command returns the command line that starts a program inside the namespace, by
+// nsenter. It finds the namespace by the process that serves in.sock, and enters
+// that process's user namespace too unless this process is in it already.
 func (f *Namespace) Command(program string, args ...string) ([]string, error) {
 	conn, err := net.Dial("unix", filepath.Join(f.folder, inSocket))
 	if err != nil {
@@ -118,12 +159,14 @@ func (f *Namespace) Command(program string, args ...string) ([]string, error) {
 	return append(append(command, "--", program), args...), nil
 }
 
-// Inside serves the way in, and at socksAddress the way out, from within the
-// namespace, until ctx ends, and of a cluster of several hosts the ways to the
-// others; own is then the HOST:PORT of the server here, else "". Beside the master
-// it keeps the queue of runs. It brings up the
-// loopback, and keeps the servers' ports, like 45326-45400,55326-55400, from being
-// given to connections: a server that starts again would find its own taken.
+// Inside runs in the namespace, until ctx ends. It serves the relay in.sock, the
+// SOCKS proxy at socksAddress, and beside the master the queue of runs. In a
+// cluster of several hosts it also serves the forwarders to the other hosts; own
+// is then the HOST:PORT of this host's server, else "".
+//
+// Before that it brings up the loopback and reserves the servers' ports, written
+// like 45326-45400,55326-55400. Otherwise the kernel could give one of them to an
+// outgoing connection, and a server that restarts would find its port taken.
 func Inside(ctx context.Context, log *slog.Logger, folder, socksAddress, ports, own string) error {
 	text, err := os.ReadFile(filepath.Join(folder, serversFile))
 	if err != nil {
@@ -162,8 +205,9 @@ func Inside(ctx context.Context, log *slog.Logger, folder, socksAddress, ports, 
 
 const reservedPorts = "/proc/sys/net/ipv4/ip_local_reserved_ports"
 
-// arranged reports whether a relay before this one has made the namespace what it
-// has to be. One that entered it later, not as root, would not be allowed to.
+// arranged reports whether an earlier process has already set up the loopback, its
+// addresses and the reserved ports. A process that enters the namespace later, not
+// as root, has no right to change them.
 func arranged(servers []string, ports string) bool {
 	text, err := os.ReadFile(reservedPorts)
 	if err != nil || strings.TrimSpace(string(text)) != ports {
@@ -182,7 +226,7 @@ func arranged(servers []string, ports string) bool {
 	})
 }
 
-// wayOut handles what comes to the SOCKS proxy.
+// wayOut returns the handler of the SOCKS proxy: it connects by out.sock.
 func wayOut(ctx context.Context, folder string) func(net.Conn) error {
 	return func(conn net.Conn) error {
 		return socks(conn, func(address string) (net.Conn, error) {
@@ -191,7 +235,8 @@ func wayOut(ctx context.Context, folder string) func(net.Conn) error {
 	}
 }
 
-// only allows the loopback's addresses and those of the servers.
+// only returns a check that refuses every address but those of the loopback and of
+// the servers.
 func only(servers []string) func(address string) error {
 	return func(address string) error {
 		at, err := netip.ParseAddrPort(address)
@@ -204,8 +249,8 @@ func only(servers []string) func(address string) error {
 	}
 }
 
-// Outside serves the way out, from outside the namespace, until ctx ends, and
-// the proxy at the address own, unless it is "".
+// Outside runs outside the namespace, until ctx ends. It serves the relay out.sock
+// and, unless own is "", the TLS proxy for other hosts at that HOST:PORT.
 func Outside(ctx context.Context, log *slog.Logger, folder, own string) error {
 	if own != "" {
 		if err := openProxy(ctx, log, folder, own); err != nil {
@@ -229,15 +274,17 @@ func loopbackUp() error {
 	return errors.Join(err, unix.Close(fd))
 }
 
-// Bounds of what who connects may ask of a relay.
+// Bounds of a client of a relay or proxy.
 const (
-	patience    = 10 * time.Second // to say where to, and to get there
-	maxLine     = 300
-	connections = 16 << 10 // at once
+	patience    = 10 * time.Second // to name the address and be connected to it
+	maxLine     = 300              // bytes
+	connections = 16 << 10         // handled at once
 )
 
-// relay serves at a unix socket, to this user and root alone: a line with an
-// address, answered by a connection to it, as a file, or by a line with an error.
+// relay serves a unix socket until ctx ends. The client writes one line with an
+// address. The relay connects to it and answers with that connection, as a file
+// descriptor, or with a line of error text. Clients of other users than this one
+// and root are refused.
 func relay(ctx context.Context, path string, allowed func(address string) error) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -272,7 +319,8 @@ func relay(ctx context.Context, path string, allowed func(address string) error)
 	return ctx.Err()
 }
 
-// hand gives the other end of a unix socket a connection of this process.
+// hand passes a connection of this process, as a file descriptor, to the process
+// at the other end of a unix socket.
 func hand(conn, what net.Conn) error {
 	way, ok := conn.(*net.UnixConn)
 	of, has := what.(syscall.Conn)
@@ -289,7 +337,8 @@ func hand(conn, what net.Conn) error {
 	return errors.Join(cerr, err)
 }
 
-// take takes what hand gives; the error is the line of text if there is one.
+// take receives the connection that hand passes. If a line of text comes instead,
+// the relay refused, and that text is the error.
 func take(conn net.Conn) (net.Conn, error) {
 	way, ok := conn.(*net.UnixConn)
 	if !ok {
@@ -316,29 +365,30 @@ func take(conn net.Conn) (net.Conn, error) {
 	return taken, errors.Join(err, f.Close())
 }
 
-// serve handles the connections that a listener accepts, so many at once, until
-// ctx ends.
+// serve accepts connections until ctx ends and handles each in a goroutine, at most
+// so many at once. It sets a deadline of patience before handle and closes the
+// connection after it.
 func serve(ctx context.Context, l net.Listener, handle func(net.Conn) error) {
 	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
 	free := make(chan struct{}, connections)
 	for ctx.Err() == nil {
 		conn, err := l.Accept()
 		if err != nil {
-			time.Sleep(50 * time.Millisecond) // too many open files: some will be closed
+			time.Sleep(50 * time.Millisecond) // with too many open files, wait until some are closed
 			continue
 		}
 		free <- struct{}{}
 		go func() {
 			defer func() { <-free }()
 			if conn.SetDeadline(time.Now().Add(patience)) == nil {
-				_ = handle(conn) // who connected was told
+				_ = handle(conn) // the client was told of an error
 			}
 			_ = conn.Close()
 		}()
 	}
 }
 
-// dialRelay connects to an address by way of a relay.
+// dialRelay asks the relay at a unix socket for a connection to an address.
 func dialRelay(ctx context.Context, socket, address string) (net.Conn, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", socket)
@@ -363,7 +413,8 @@ func dialRelay(ctx context.Context, socket, address string) (net.Conn, error) {
 	return to, nil
 }
 
-// readLine reads a line and nothing beyond it.
+// readLine reads one line, without its end, and not a byte beyond it: what follows
+// belongs to the next reader. It is an error if the line is longer than maxLine.
 func readLine(conn net.Conn) (string, error) {
 	var line []byte
 	for b := make([]byte, 1); len(line) < maxLine; line = append(line, b[0]) {
@@ -377,8 +428,9 @@ func readLine(conn net.Conn) (string, error) {
 	return "", errors.New("the line is too long")
 }
 
-// join passes on what comes from each of two connections to the other, and that
-// no more will come, until both are done or one breaks: then both do.
+// join copies between two connections in both directions until both have ended.
+// If one end closes its direction, join closes that direction at the other; if one
+// breaks, join aborts both. It closes b; the caller closes a.
 func join(a, b net.Conn) error {
 	err := errors.Join(a.SetDeadline(time.Time{}), b.SetDeadline(time.Time{}))
 	var both sync.WaitGroup
@@ -398,8 +450,8 @@ func join(a, b net.Conn) error {
 	return errors.Join(err, b.Close())
 }
 
-// abort ends a connection so that its other end learns that it broke: an end in
-// good order would say that all has come.
+// abort closes a connection with a reset. The other end sees an error; an orderly
+// close would tell it that it has received everything.
 func abort(conn net.Conn) {
 	if secure, ok := conn.(*tls.Conn); ok {
 		conn = secure.NetConn()
@@ -410,8 +462,8 @@ func abort(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// Peer returns what the kernel says of the process at the other end of a unix
-// socket.
+// Peer returns the process id, user and group of the process at the other end of a
+// unix socket, as the kernel reports them.
 func Peer(conn net.Conn) (peer unix.Ucred, err error) {
 	c, ok := conn.(*net.UnixConn)
 	if !ok {
@@ -430,7 +482,8 @@ func Peer(conn net.Conn) (peer unix.Ucred, err error) {
 	return peer, errors.Join(cerr, err)
 }
 
-// socks serves one connection by SOCKS 5 (RFC 1928): CONNECT, and nothing else.
+// socks serves one connection of a SOCKS 5 proxy (RFC 1928). It knows only the
+// command CONNECT, without authentication.
 func socks(conn net.Conn, dial func(address string) (net.Conn, error)) error {
 	read := func(n int) ([]byte, error) {
 		b := make([]byte, n)

@@ -30,15 +30,15 @@ const (
 	figuresFile = "proxy.prom" // what the proxy counted
 )
 
-// Bounds of connections that have not shown their keys yet. Those of
-// the cluster take milliseconds; when there are too many, the oldest has to go.
+// Bounds of connections that have not authenticated yet. Hosts of the cluster take
+// milliseconds for it, so when there are too many, the oldest is closed.
 const (
 	maxPending = 1024 // at a proxy
-	maxDialing = 16   // of a host at one proxy
+	maxDialing = 16   // from a host to one proxy
 )
 
-// doors are the addresses at which a server is served: gleam's two, HOST:PORT and
-// HOST:PORT+10000, and the queue beside the master.
+// doors returns the addresses of a server that other hosts may ask for: gleam's two,
+// HOST:PORT and HOST:PORT+10000, and for the master the queue's too.
 func doors(server, master string) ([]string, error) {
 	at, err := netip.ParseAddrPort(server)
 	if err != nil || !at.Addr().Is4() || at.Port() > 55535 {
@@ -52,8 +52,8 @@ func doors(server, master string) ([]string, error) {
 	return all, nil
 }
 
-// tlsProxy lets the cluster's hosts in, from the network to the server behind the
-// namespace, and nobody else.
+// tlsProxy accepts connections from the network, authenticates the cluster's hosts,
+// and connects them to the server inside the namespace. All others are refused.
 type tlsProxy struct {
 	namespace *Namespace
 	store     *keyStore
@@ -64,7 +64,8 @@ type tlsProxy struct {
 	pending []net.Conn // the oldest first
 }
 
-// openProxy serves at the address own of the network, until ctx ends.
+// openProxy starts the proxy at own, this host's HOST:PORT on the network, until
+// ctx ends.
 func openProxy(ctx context.Context, log *slog.Logger, folder, own string) error {
 	store, err := newKeyStore(log, folder)
 	if err != nil {
@@ -90,17 +91,18 @@ func openProxy(ctx context.Context, log *slog.Logger, folder, own string) error 
 	return nil
 }
 
-// What a proxy counts, by its outcome.
+// Outcomes of a connection, as the proxy counts them.
 const (
 	passed          = "passed"
-	overloaded      = "overloaded"      // too many others came before it showed its keys
-	timedOut        = "timed_out"       // it said nothing, or not enough, in time
+	overloaded      = "overloaded"      // closed as the oldest of too many that had not authenticated
+	timedOut        = "timed_out"       // it did not authenticate in time, or ended before
 	unauthenticated = "unauthenticated" // it does not know the token, or its certificate is not accepted
-	wrongServer     = "wrong_server"    // it asked for another server
+	wrongServer     = "wrong_server"    // it asked for a door that is not this server's
 	unreachable     = "unreachable"     // the server does not answer
 )
 
-// admit handles a connection from the network.
+// admit handles a connection from the network: it authenticates the other end,
+// checks the door, connects to the server and then copies in both directions.
 func (g *tlsProxy) admit(conn net.Conn) error {
 	refuse := func(reason string, err error) error {
 		g.tally.note(reason, fmt.Errorf("%s: %w", conn.RemoteAddr(), err))
@@ -135,7 +137,8 @@ func (g *tlsProxy) admit(conn net.Conn) error {
 	return join(secure, to)
 }
 
-// enter counts a connection that has not shown its keys, and closes the oldest of too many.
+// enter adds a connection that has not authenticated, and closes the oldest if
+// there are more than maxPending.
 func (g *tlsProxy) enter(conn net.Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -146,7 +149,7 @@ func (g *tlsProxy) enter(conn net.Conn) {
 	}
 }
 
-// leave is called when it is none any more, or has failed.
+// leave removes a connection that has authenticated or failed to.
 func (g *tlsProxy) leave(conn net.Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -155,9 +158,10 @@ func (g *tlsProxy) leave(conn net.Conn) {
 	}
 }
 
-// forward stands, inside, for the cluster's servers on other hosts, until ctx
-// ends: their addresses are addresses of the loopback here, and what connects to
-// them is passed on to their proxies. own is the server behind this namespace.
+// forward starts, inside the namespace, a listener for each door of each server on
+// another host, until ctx ends. These addresses are addresses of the loopback here;
+// connections to them are passed on to the server's proxy. own is this host's
+// server.
 func forward(ctx context.Context, log *slog.Logger, folder, own string, servers []string) error {
 	store, err := newKeyStore(log, folder)
 	if err != nil {
@@ -183,7 +187,7 @@ func forward(ctx context.Context, log *slog.Logger, folder, own string, servers 
 				to, err := dialPeer(ctx, folder, store.get(), free, server, door)
 				if err != nil {
 					refused.note(timedOut, fmt.Errorf("the proxy of %s: %w", server, err))
-					abort(conn) // for an end it could be taken for an empty answer
+					abort(conn) // an orderly close could be taken for an empty answer
 					return err
 				}
 				return join(conn, to)
@@ -193,7 +197,8 @@ func forward(ctx context.Context, log *slog.Logger, folder, own string, servers 
 	return nil
 }
 
-// dialPeer connects to a door behind the proxy of another host's namespace.
+// dialPeer connects over TLS to another host's proxy and asks for a door. free
+// bounds how many do so at once; waiting for it and each step take at most patience.
 func dialPeer(ctx context.Context, folder string, keys *keys, free chan struct{}, server, door string) (net.Conn, error) {
 	select {
 	case free <- struct{}{}:
@@ -216,7 +221,7 @@ func dialPeer(ctx context.Context, folder string, keys *keys, free chan struct{}
 	return secure, nil
 }
 
-// addAddresses gives the loopback of the namespace the servers' addresses.
+// addAddresses adds the servers' addresses to the loopback of the namespace.
 func addAddresses(servers []string) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -239,8 +244,8 @@ func addAddresses(servers []string) error {
 	return errors.Join(err, unix.Close(fd))
 }
 
-// addAddress gives the loopback an address under a label, and nothing of its
-// network.
+// addAddress adds an address to the loopback under a label, as a /32: no other
+// address of its network.
 func addAddress(fd int, label string, address netip.Addr) error {
 	for _, set := range []struct {
 		request uint
@@ -260,13 +265,14 @@ func addAddress(fd int, label string, address netip.Addr) error {
 	return nil
 }
 
-// tally counts what comes often, and tells of it seldom.
+// tally counts the outcomes of connections. The log and the file get them at
+// intervals, however many come. It is safe for concurrent use.
 type tally struct {
 	mu      sync.Mutex
 	counts  map[string]int64
-	written bool  // they are
-	since   int64 // bad ones that the log does not tell of
-	last    error
+	written bool  // the file has these counts
+	since   int64 // refused since the last line of the log
+	last    error // of those
 }
 
 func (t *tally) note(what string, err error) {
@@ -283,12 +289,13 @@ func (t *tally) note(what string, err error) {
 	}
 }
 
-// tick is how often the counts are written, and a fifth of how often the log tells
-// of what was bad. Tests do not wait so long.
+// tick is how often the counts are written; the log has refusals at every fifth.
+// Tests shorten it.
 var tick = time.Second
 
-// tell keeps the counts in a file, if it has a name, and logs the last of what was
-// bad, at most a line every few seconds, until ctx ends.
+// tell writes the counts to the file at path, unless it is "", and logs refusals:
+// how many, and the last one's error, at most a line every five ticks. It returns
+// when ctx ends.
 func (t *tally) tell(ctx context.Context, log *slog.Logger, path string) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()

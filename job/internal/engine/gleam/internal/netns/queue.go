@@ -16,7 +16,7 @@ import (
 	"unicode"
 )
 
-// queueAddress is where the queue of a cluster is kept, beside its master.
+// queueAddress is the address of a cluster's queue: the master's port + 1.
 func queueAddress(master string) (string, error) {
 	at, err := netip.ParseAddrPort(master)
 	if err != nil || at.Port() == 1<<16-1 {
@@ -25,35 +25,40 @@ func queueAddress(master string) (string, error) {
 	return netip.AddrPortFrom(at.Addr(), at.Port()+1).String(), nil
 }
 
-// queue is the order in which a cluster's runs take slots: one after the other,
-// on whichever host. A run has its place for as long as its connection lives and
-// its host says so.
+// queue makes a cluster's runs take slots one after the other, whichever host they
+// run on. Two runs that looked for free slots at once would both take the same ones.
+//
+// A run connects and writes its name, and is then waiting. The first that waits has
+// the turn. When it has its slots it says "standing" and the turn passes on; it
+// stays known as a holder of slots until it disconnects. A run sends a line every
+// beat; the queue drops one that is silent for gone.
 type queue struct {
 	mu       sync.Mutex
 	waiting  []*run // in the order in which they came; the first has the turn
 	standing []*run // they have taken their slots
 }
 
-// run is one that wants slots, or has some.
+// run is a run that waits for the turn, has it, or has taken its slots.
 type run struct {
 	name  string
-	since time.Time // it has had the turn; zero: it waits
+	since time.Time // when it got the turn; zero: it waits
 }
 
-// What passes between the queue and a run, beside the run's name at the start: a line
-// each. After the words yours and wait comes what holder says.
+// The lines that queue and run exchange, after the run's name. The queue sends
+// yours or wait, followed by a space and the text of holder; the run sends standing
+// and alive.
 const (
 	yours    = "yours"
 	wait     = "wait"
 	standing = "standing" // the run has its slots: the turn is the next one's
 	alive    = ""
 
-	beat   = 5 * time.Second // that often a run says that it is alive
-	gone   = 6 * beat        // after so long a silence it is not
-	maxRun = 200             // bytes of its name
+	beat   = 5 * time.Second // between two signs of life of a run
+	gone   = 6 * beat        // a run that is silent for so long is dropped
+	maxRun = 200             // bytes of a run's name
 )
 
-// serveQueue serves them at an address until ctx ends.
+// serveQueue starts to serve a queue at the address, until ctx ends.
 func serveQueue(ctx context.Context, address string) error {
 	l, err := net.Listen("tcp", address)
 	if err == nil {
@@ -62,7 +67,7 @@ func serveQueue(ctx context.Context, address string) error {
 	return err
 }
 
-// admit handles a run's connection.
+// admit handles a run's connection until it ends or falls silent.
 func (q *queue) admit(conn net.Conn) error {
 	name, err := readLine(conn)
 	if err != nil {
@@ -92,7 +97,8 @@ func (q *queue) admit(conn net.Conn) error {
 	return err
 }
 
-// change changes who has a place, and gives the turn to who is the first then.
+// change applies by to the queue, with mu held, and starts the turn of the run that
+// is then the first to wait.
 func (q *queue) change(by func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -101,7 +107,8 @@ func (q *queue) change(by func()) {
 	}
 }
 
-// leave has a run give up its place, and reports whether it had one.
+// leave removes a run from the queue and reports whether it was there. The caller
+// holds mu.
 func (q *queue) leave(r *run) bool {
 	n := len(q.waiting) + len(q.standing)
 	other := func(s *run) bool { return s == r }
@@ -109,7 +116,7 @@ func (q *queue) leave(r *run) bool {
 	return len(q.waiting)+len(q.standing) < n
 }
 
-// tell tells a run how it stands, each time that this changes, until it has ended.
+// tell sends a run its state whenever that changes, until ended is closed.
 func (q *queue) tell(conn net.Conn, r *run, ended <-chan struct{}) {
 	for last := ""; ; {
 		if line := q.line(r); line != last {
@@ -119,7 +126,7 @@ func (q *queue) tell(conn net.Conn, r *run, ended <-chan struct{}) {
 				_, err = io.WriteString(conn, line+"\n")
 			}
 			if err != nil {
-				_ = conn.Close() // so that its place is given up
+				_ = conn.Close() // makes admit give up the place
 				return
 			}
 		}
@@ -131,7 +138,8 @@ func (q *queue) tell(conn net.Conn, r *run, ended <-chan struct{}) {
 	}
 }
 
-// line is how a run stands: whether it has the turn, and who has what it wants.
+// line is a run's state: yours if it has the turn or its slots, else wait; and the
+// runs that have what it wants.
 func (q *queue) line(r *run) string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -141,7 +149,7 @@ func (q *queue) line(r *run) string {
 	return yours + " " + holder(slices.DeleteFunc(slices.Clone(q.standing), func(s *run) bool { return s == r }))
 }
 
-// holder names runs, the first of them by its name.
+// holder describes runs: the first by its name, the others by their number.
 func holder(runs []*run) string {
 	if len(runs) == 0 {
 		return ""
@@ -153,7 +161,8 @@ func holder(runs []*run) string {
 	return text
 }
 
-// printable is the beginning of a run's name, for a line of a log.
+// printable makes a run's name fit for a line of a log: printable characters only,
+// at most maxRun bytes.
 func printable(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -164,7 +173,7 @@ func printable(name string) string {
 	return strings.ToValidUTF8(name[:min(len(name), maxRun)], "")
 }
 
-// Place is a run's in the order in which a cluster's runs take slots.
+// Place is a run's place in the queue. Its methods are safe for concurrent use.
 type Place struct {
 	conn   net.Conn
 	leave  context.CancelFunc
@@ -175,8 +184,8 @@ type Place struct {
 	err  error
 }
 
-// Queue takes a place for the run of that name in the queue beside the master. It is
-// given up by Close, and by the end of this process.
+// Queue takes a place in the master's queue for the run of that name. Close, or the
+// end of this process, gives it up.
 func (f *Namespace) Queue(ctx context.Context, master, name string) (*Place, error) {
 	at, err := queueAddress(master)
 	if err != nil {
@@ -209,7 +218,7 @@ func (p *Place) say(line string) error {
 	return err
 }
 
-// listen notes what is said of the place.
+// listen keeps the last line that the queue sent.
 func (p *Place) listen() {
 	for {
 		line, err := readLine(p.conn)
@@ -224,7 +233,7 @@ func (p *Place) listen() {
 	}
 }
 
-// live says that the run lives, until it leaves its place.
+// live sends a sign of life every beat until the place is left.
 func (p *Place) live(here context.Context) {
 	for p.say(alive) == nil {
 		select {
@@ -235,8 +244,9 @@ func (p *Place) live(here context.Context) {
 	}
 }
 
-// Try reports whether the place's run has the turn, and names who has what it
-// wants: the turn, or slots. With an error there is no queue any more.
+// Try reports whether the run has the turn, and describes the runs that have what
+// it wants: the turn, or slots. It does not block. After an error the connection to
+// the queue is lost for good.
 func (p *Place) Try() (mine bool, holder string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -244,9 +254,9 @@ func (p *Place) Try() (mine bool, holder string, err error) {
 	return p.err == nil && what == yours, holder, p.err
 }
 
-// Stand gives the turn to the next run; this one is known to have slots until
-// Close.
-func (p *Place) Stand() { _ = p.say(standing) } // who does not hear it has lost the place
+// Stand passes the turn on to the next run. Until Close, this one counts as a
+// holder of slots.
+func (p *Place) Stand() { _ = p.say(standing) } // on an error the queue drops the place anyway
 
 // Close gives up the place.
 func (p *Place) Close() error {
