@@ -1,11 +1,22 @@
 //go:build linux
 
-// Package wire is what travels through gleam: frames with a checksum, the rows
-// that carry them, and the accounts by which a receiver knows that all of it
-// arrived. gleam loses rows and reports success; a Ledger closes only when every
-// sender ended and what came is what was sent, in any order.
+// Package wire defines what travels through gleam: frames with a checksum, the rows
+// that carry them, and the accounts by which a receiver knows that everything
+// arrived. gleam can lose rows and report success; these accounts notice it.
 //
-// It does not import gleam, and knows nothing of what the payloads mean.
+// A Sender packs a task's records into frames, one stream of frames for each
+// destination, and keeps an account of each: frames, records, and the sum of the
+// frames' checksums. Its last frame to a destination, End, carries the account.
+//
+//	sender 0 ─ Data Data … End(3 frames, 900 records, sum) ─┐
+//	sender 1 ─ Data … End(1 frame, 12 records, sum) ────────┼─► Ledger of the receiver
+//	sender 2 ─ … no End ────────────────────────────────────┘   Close: ErrIncomplete
+//
+// The receiver enters each frame into its Ledger. Closing the ledger succeeds only
+// if every sender's End came and each account equals what came. The order in which
+// frames arrive does not matter.
+//
+// The package does not import gleam, and does not interpret payloads.
 package wire
 
 import (
@@ -38,32 +49,34 @@ const (
 // Kinds of frames.
 const (
 	Data  = 1 // records
-	End   = 2 // ends what one task sends to another, with its account
+	End   = 2 // the last frame of one task to another, with the account of the others
 	Error = 3 // the task failed; the payload says how
 )
 
-// Frames are sent once they hold FrameBytes; maxFrame bounds what a receiver
-// accepts.
+// A frame is sent once it has FrameBytes. A receiver refuses rows that are longer
+// than maxFrame allows.
 const (
 	FrameBytes = 512 << 10
 	maxFrame   = 4 << 20
 )
 
-// ErrFrame is returned for bytes that are not a frame of the attempt, and by
-// callers for a payload that is not what it should be.
+// ErrFrame is returned for bytes that are not a valid frame of this attempt. Callers
+// wrap it for a payload that they cannot decode.
 var ErrFrame = errors.New("damaged frame")
 
-// Frame is one frame. Decode keeps its payload within the bytes it was given.
+// Frame is one frame. The Payload of a decoded frame shares memory with the bytes
+// that Decode was given.
 type Frame struct {
 	Kind     byte
-	Step     byte // of the flow, that sent it
+	Step     byte // the step of the flow that sent it
 	Attempt  uint64
-	From, To uint32 // tasks
+	From, To uint32 // numbers of the tasks that send and receive it
 	Records  uint32 // in the payload
 	Payload  []byte
 }
 
-// begin appends the frame's header to dst; the payload follows, then seal.
+// begin appends the frame's header to dst. The caller appends the payload and then
+// calls seal.
 func (f Frame) begin(dst []byte) []byte {
 	dst = append(dst, 'N', 'D', 1, f.Kind, f.Step, 0, 0, 0)
 	dst = binary.LittleEndian.AppendUint64(dst, f.Attempt)
@@ -72,7 +85,8 @@ func (f Frame) begin(dst []byte) []byte {
 	return binary.LittleEndian.AppendUint64(dst, 0) // seal puts records and length here
 }
 
-// seal completes the frame that is all of b, and returns its checksum.
+// seal completes the frame in b, which holds header and payload: it fills in both
+// lengths and appends the checksum, which it also returns.
 func seal(b []byte, records uint32) ([]byte, uint64) {
 	binary.LittleEndian.PutUint32(b[24:], records)
 	binary.LittleEndian.PutUint32(b[28:], uint32(len(b)-header))
@@ -85,8 +99,8 @@ func (f Frame) Encode() ([]byte, uint64) {
 	return seal(append(f.begin(make([]byte, 0, overhead+len(f.Payload))), f.Payload...), f.Records)
 }
 
-// Decode returns the frame that is all of b and its checksum; ErrFrame if b is
-// anything else.
+// Decode decodes b, which must be one whole frame of the attempt, and returns it
+// with its checksum. Anything else is ErrFrame.
 func Decode(b []byte, attempt uint64) (f Frame, sum uint64, err error) {
 	switch {
 	case len(b) < overhead:

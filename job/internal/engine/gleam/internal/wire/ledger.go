@@ -8,12 +8,12 @@ import (
 	"fmt"
 )
 
-// ErrIncomplete is returned when a part of what was sent did not come.
+// ErrIncomplete is returned when not everything that was sent arrived.
 var ErrIncomplete = errors.New("rows lost on the way")
 
-// account is what one task sent to another: an End frame carries it, and the
-// receiver compares it with what came. The sum of the frames' checksums does
-// not depend on their order.
+// account counts the Data frames of one task to another. The sender puts it into
+// its End frame; the receiver keeps its own and compares. The checksums are added,
+// so their sum does not depend on the order of the frames.
 type account struct {
 	frames, records, sum uint64
 }
@@ -24,8 +24,8 @@ func (a *account) add(records uint32, sum uint64) {
 	a.sum += sum
 }
 
-// An End frame's payload is the account and what its sender counted of its own
-// input, for the account of the whole flow.
+// An End frame's payload is four u64: the account, and a count that the sender made
+// of its own input. With the sum of these counts the driver checks the whole flow.
 const endBytes = 32
 
 func (a account) append(dst []byte, counted uint64) []byte {
@@ -43,8 +43,8 @@ func decodeEnd(b []byte) (a account, counted uint64, err error) {
 	return account{frames: at(0), records: at(1), sum: at(2)}, at(3), nil
 }
 
-// Ledger is a receiver's ledger: what came from each sender, and what each said
-// at its end. It is not safe for concurrent use.
+// Ledger is a receiver's record of what arrived from each sender, and of what each
+// sender says it sent. It is not safe for concurrent use.
 type Ledger struct {
 	name    string
 	step    byte
@@ -53,14 +53,15 @@ type Ledger struct {
 	counted uint64
 }
 
-// NewLedger returns the ledger of a receiver to which so many tasks of a step
-// send; name is the step's, for errors.
+// NewLedger returns the ledger of a task that receives from so many senders, the
+// tasks of step; name is that step's, for errors.
 func NewLedger(name string, step byte, senders int) *Ledger {
 	return &Ledger{name: name, step: step, came: make([]account, senders), said: make([]*account, senders)}
 }
 
-// Enter books a Data or End frame with its checksum; ErrFrame if it has no
-// place in the ledger.
+// Enter records a Data or End frame with its checksum. The error is ErrFrame if the
+// frame comes from another step or from a sender that does not exist, or if it is a
+// sender's second End.
 func (l *Ledger) Enter(f Frame, sum uint64) error {
 	if f.Step != l.step || int(f.From) >= len(l.came) {
 		return fmt.Errorf("%w: it comes from step %d, task %d, where %d tasks of %s (step %d) send", ErrFrame, f.Step, f.From, len(l.came), l.name, l.step)
@@ -81,10 +82,11 @@ func (l *Ledger) Enter(f Frame, sum uint64) error {
 	return nil
 }
 
-// Counted is the sum of what the senders said they counted.
+// Counted is the sum of the counts in the senders' End frames.
 func (l *Ledger) Counted() uint64 { return l.counted }
 
-// Close returns ErrIncomplete unless every sender ended and all of it came.
+// Close returns ErrIncomplete unless every sender's End frame came and all that the
+// senders say they sent arrived.
 func (l *Ledger) Close() error {
 	for i, said := range l.said {
 		came := l.came[i]

@@ -11,12 +11,12 @@ import (
 	"io"
 )
 
-// A row is gleam's: a length of 4 bytes, little-endian, and a msgpack map of
-// the arrays K__slc, its keys, and V__slc, its values. (A time, T__i64, is left
-// out when it is 0.) Our rows have one key, the int64 number of the destination,
-// which gleam's partitioning takes as it is, and one value, the bytes of one
-// frame. gleam writes them again, with numbers and lengths in their shortest
-// form.
+// A row has gleam's format: a length of 4 bytes, little-endian, then a msgpack map
+// with two arrays, the keys K__slc and the values V__slc. (gleam omits the time
+// T__i64 when it is 0.) Our rows have one key, the destination's number as an int64,
+// by which gleam partitions them, and one value, the bytes of one frame. gleam
+// re-encodes rows on the way, with numbers and lengths in their shortest form, so a
+// reader has to accept all of these forms.
 const (
 	beforeKey   = "\x82\xa6K__slc\x91"
 	longestKey  = 1 + 8
@@ -25,16 +25,16 @@ const (
 	shortFrame  = 0xc4 // length of 1 byte follows; of 2 bytes one higher, of 4 two
 )
 
-// maxRow bounds a row: a stream that lost its place has lengths at random.
+// maxRow bounds a row's length. In a damaged stream a length can be any number.
 const maxRow = maxFrame + 256
 
-// endOfRows is the length that ends a stream.
+// endOfRows, in the place of a row's length, ends a stream.
 const endOfRows = -1 << 31
 
-// ErrRow is returned for a stream that holds something else than rows.
+// ErrRow is returned for a stream that is not rows of one frame each.
 var ErrRow = errors.New("damaged row")
 
-// Reader reads frames from a stream of rows.
+// Reader reads frames from a stream of rows. It is not safe for concurrent use.
 type Reader struct {
 	in *bufio.Reader
 }
@@ -44,7 +44,7 @@ func NewReader(r io.Reader) *Reader {
 	return &Reader{in: bufio.NewReaderSize(r, 256<<10)}
 }
 
-// next returns the next row's frame, valid for good, or io.EOF.
+// next returns the next row's frame, or io.EOF. The caller may keep the bytes.
 func (r *Reader) next() (frame []byte, err error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r.in, head[:]); err != nil {
@@ -67,8 +67,9 @@ func (r *Reader) next() (frame []byte, err error) {
 	return decodeRow(row)
 }
 
-// Each calls take with the frames of the attempt and their checksums until the
-// stream ends. A frame is take's to keep. The first error ends it.
+// Each calls take with each frame and its checksum until the stream ends. take may
+// keep the frame. Each returns the first error: take's, ErrRow, or ErrFrame, also for
+// a frame of another attempt.
 func (r *Reader) Each(attempt uint64, take func(f Frame, sum uint64) error) error {
 	for {
 		b, err := r.next()
@@ -115,7 +116,7 @@ func NewWriter(w io.Writer) *Writer {
 	return &Writer{out: bufio.NewWriterSize(w, 256<<10)}
 }
 
-// write sends a frame's bytes to a destination.
+// write writes a row with a frame's bytes for a destination.
 func (w *Writer) write(to uint32, frame []byte) error {
 	head := append(make([]byte, 4, 64), beforeKey...)
 	head = binary.BigEndian.AppendUint64(append(head, longKey), uint64(to))
@@ -130,13 +131,13 @@ func (w *Writer) write(to uint32, frame []byte) error {
 	return nil
 }
 
-// Write sends a frame to the task it is for.
+// Write writes a row with the frame, for the task f.To.
 func (w *Writer) Write(f Frame) error {
 	b, _ := f.Encode()
 	return w.write(f.To, b)
 }
 
-// Flush passes on what is buffered.
+// Flush writes out what is buffered.
 func (w *Writer) Flush() error {
 	if err := w.out.Flush(); err != nil {
 		return fmt.Errorf("row: %w", err)

@@ -11,23 +11,24 @@ type Sender struct {
 	onFrame func(records uint32) error
 }
 
-// destination is one task that is sent to.
+// destination is the state of one receiving task.
 type destination struct {
 	sent    account
-	pending []byte // frame under way
-	waiting uint32 // records in it
+	pending []byte // the frame that is being filled
+	waiting uint32 // its records so far
 }
 
-// NewSender returns a sender to so many tasks. The header's Step, Attempt and
-// From are those of all its frames. onFrame, if not nil, is called after each
-// frame of records.
+// NewSender returns a sender to so many destinations, the tasks 0 to
+// destinations-1. All its frames have the header's Step, Attempt and From. onFrame,
+// if not nil, is called after each Data frame with its number of records; its error
+// is returned by the call that sent the frame.
 func NewSender(out *Writer, header Frame, destinations int, onFrame func(records uint32) error) *Sender {
 	header.Kind = Data
 	return &Sender{out: out, header: header, to: make([]destination, destinations), onFrame: onFrame}
 }
 
-// Record returns the buffer that one record for the destination is to be
-// appended to; Put takes it back.
+// Record returns the buffer to which the caller appends exactly one record for the
+// destination, before it hands the buffer back by Put.
 func (s *Sender) Record(to int) []byte {
 	d := &s.to[to]
 	if d.pending == nil {
@@ -40,8 +41,8 @@ func (s *Sender) Record(to int) []byte {
 	return d.pending
 }
 
-// Put takes the buffer of Record back with one record more, and sends the frame
-// when it is large enough.
+// Put takes back the buffer of Record, which now has one more record, and sends the
+// frame if it has reached FrameBytes.
 func (s *Sender) Put(to int, b []byte) error {
 	d := &s.to[to]
 	d.pending = b
@@ -67,7 +68,7 @@ func (s *Sender) send(to int) error {
 	return s.onFrame(records)
 }
 
-// Flush sends what waits for all destinations, and passes it on.
+// Flush sends the unfinished frames of all destinations and flushes the writer.
 func (s *Sender) Flush() error {
 	for to := range s.to {
 		if err := s.send(to); err != nil {
@@ -77,8 +78,9 @@ func (s *Sender) Flush() error {
 	return s.out.Flush()
 }
 
-// End ends every destination with its account; counted is what the task counted
-// of its own input. All records were flushed before.
+// End sends every destination its End frame, with the account of what it was sent;
+// counted is the number of the task's own input records. The caller calls Flush
+// before.
 func (s *Sender) End(counted uint64) error {
 	f := s.header
 	f.Kind = End
