@@ -1,11 +1,18 @@
 //go:build linux
 
-// Package guard makes sure that nothing of a flow outlives its attempt on a
-// host. Each flow has a guard on each agent, a process in its own session.
-// When the attempt's lease is gone, or is no longer renewed, it kills what gleam
-// leaves of the flow there: executors that wait for ever and keep their slots,
-// and the flow's files. It finds them by the flow's folder in their arguments
-// and kills them by process id, nothing else.
+// Package guard makes sure that no process or file of a flow outlives its attempt
+// on a host. gleam can leave executors behind that wait for ever and keep their
+// slots.
+//
+// Each flow has one guard on each agent: a process in a session of its own, started
+// by the first worker there, that watches the attempt's lease. The lease is a file
+// in the attempt's folder. The supervisor renews it every LeaseRenewed and removes
+// it when the attempt is over. When the guard finds the lease gone, or not renewed
+// for leaseExpires, it kills the flow's executors and workers and removes the
+// flow's files.
+//
+// A guard finds processes by the flow's folder in their arguments, and kills only
+// those, by process id.
 package guard
 
 import (
@@ -26,19 +33,19 @@ import (
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
-// Times of the lease.
+// Intervals of the lease and of the guards.
 const (
 	LeaseRenewed = 2 * time.Second
-	leaseExpires = 45 * time.Second      // by the guard's own clock
-	Every        = 50 * time.Millisecond // each flow waits for its guards' end
+	leaseExpires = 45 * time.Second      // since the guard saw it renewed, by its own clock
+	Every        = 50 * time.Millisecond // how often a guard looks; short, for each flow waits for its guards to end
 )
 
 // mark is the file in a flow's folder whose lock its guard holds.
 const mark = ".guard"
 
-// Start starts the guard of the flow whose folder is the working directory,
-// unless it has one. A guard holds the lock on the folder's mark for as long as
-// it lives.
+// Start starts the guard of the flow whose folder is the working directory, unless
+// the flow has one here. The guard inherits the lock on the folder's mark and so
+// holds it for as long as it lives.
 func Start(dir attempt.Dir) (err error) {
 	folder, err := os.Getwd()
 	if err != nil {
@@ -59,8 +66,8 @@ func Start(dir attempt.Dir) (err error) {
 	if err != nil {
 		return err
 	}
-	// Make it known and open the agent's log now: a guard takes its time to
-	// start, and a short flow may be over before.
+	// Announce the guard and open the agent's log now: a guard takes a while to
+	// start, and a short flow may have ended by then.
 	g := attempt.Guard{Folder: folder, Known: fmt.Sprintf("%s-%d", host, os.Getpid())}
 	known := dir.Path(attempt.Guards, g.Known)
 	if err := os.WriteFile(known, []byte(folder), 0o644); err != nil {
@@ -85,8 +92,8 @@ func Start(dir attempt.Dir) (err error) {
 // logFile is the file descriptor of the agent's log in the guard's process.
 const logFile = 4
 
-// Run waits until the attempt is over and nothing of it is left. It then
-// copies what the agent logged meanwhile into the run directory.
+// Run is the guard's process. It waits until the attempt is over, clears the flow
+// away, and then copies what the agent logged meanwhile into the run directory.
 func Run(dir attempt.Dir, g attempt.Guard) (err error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -115,7 +122,7 @@ func Run(dir attempt.Dir, g attempt.Guard) (err error) {
 	}
 }
 
-// Parent is the parent of a process, 0 if it is not known.
+// Parent returns the process id of a process's parent, 0 if it is not known.
 func Parent(pid int) int {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -130,8 +137,8 @@ func Parent(pid int) int {
 	return parent
 }
 
-// openAgentLog opens the agent's log at its end. It is the agent's standard
-// error; when that is no file there is no log, and an empty one takes its place.
+// openAgentLog opens the agent's log, the file that is its standard error, and seeks
+// to the end. If that is not a regular file, it opens an empty one instead.
 func openAgentLog(agent int) (*os.File, error) {
 	path := fmt.Sprintf("/proc/%d/fd/2", agent)
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
@@ -147,7 +154,8 @@ func openAgentLog(agent int) (*os.File, error) {
 	return f, nil
 }
 
-// copyLog copies the rest of the log, at most its last 256 KiB.
+// copyLog copies the log from its current offset on, at most the last 256 KiB, to a
+// file at path. It writes nothing if the log is empty or path's folder is gone.
 func copyLog(log *os.File, path string) error {
 	const most = 256 << 10
 	text, err := io.ReadAll(log)
@@ -157,11 +165,11 @@ func copyLog(log *os.File, path string) error {
 	return os.WriteFile(path, text[max(0, len(text)-most):], 0o644)
 }
 
-// Elsewhere is true in tests whose agents stand for other hosts.
+// Elsewhere is set in tests whose agents simulate other hosts.
 var Elsewhere bool
 
-// ClearHere clears the flow on the host of the command itself: agents here need
-// no guard.
+// ClearHere clears the flow on the command's own host, whether or not agents here
+// have guards.
 func ClearHere(hash uint32) error {
 	if Elsewhere {
 		return nil
@@ -169,10 +177,12 @@ func ClearHere(hash uint32) error {
 	return Clear(strconv.FormatUint(uint64(hash), 10))
 }
 
-// Clear kills the flow's executors and workers on this host and removes its
-// files, those in the given folders and those in the folders of the processes.
-// The flow is known by its hash, the name of its folders: agents that share a
-// host are cleared by any of their guards.
+// Clear kills the flow's executors and workers on this host, waits for their end,
+// and removes the flow's files: the known folders, the processes' folders, and
+// gleam's data files beside them. It fails if processes are left after 10 s.
+//
+// The flow is identified by its hash, which is the base name of its folders. So if
+// several agents share a host, any of their guards clears all of them.
 func Clear(hash string, known ...string) error {
 	folders := make(map[string]bool)
 	for _, folder := range known {
@@ -210,15 +220,18 @@ func Clear(hash string, known ...string) error {
 	return nil
 }
 
-// Unused is how old a folder is that Sweep takes for left behind: in the time before
-// it a flow begins, and has its guard.
+// Unused is the age from which Sweep takes a folder for abandoned. A flow that has
+// just begun has its guard long before that.
 const Unused = 2 * leaseExpires
 
-// Sweep removes from an agent's folder those of flows that nobody uses, and ends
-// their executors: what is left where a command was killed before a guard stood by
-// its flow. A folder stays that is younger than age, has a guard, holds anything
-// but the program and what brings it, or is of a flow that has a worker or a
-// launcher on this host.
+// Sweep removes the folders of abandoned flows from an agent's folder, and kills
+// their executors. A flow is abandoned if its command was killed before a guard had
+// started. A folder stays if any of these holds:
+//
+//   - it is younger than age;
+//   - it has a guard;
+//   - it holds other files than the program, its launcher and the guard's mark;
+//   - its flow has a worker or a launcher on this host.
 func Sweep(dir string, age time.Duration) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -258,7 +271,7 @@ func unused(folder string, age time.Duration) bool {
 	return err == nil && !guarded(folder)
 }
 
-// guarded reports whether a guard stands by a flow, or that is not known.
+// guarded reports whether the flow has a guard; true also if that cannot be told.
 func guarded(folder string) bool {
 	f, err := os.Open(filepath.Join(folder, mark))
 	if err != nil {
