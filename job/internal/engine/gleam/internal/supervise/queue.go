@@ -19,23 +19,25 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/netns"
 )
 
-// turn is a flow's turn to take slots of a cluster: one run has it, from before it
-// looks for free slots until its workers stand on the agents, and the master knows
-// that the slots are taken. Two runs that begin a flow at the same moment would
-// both take the same.
+// turn is a flow's turn to take slots of a cluster. One run at a time has it: from
+// before it looks for free slots until all its workers have reported, when the
+// master knows that the slots are taken. Without turns, two runs that begin a flow
+// at the same moment would both take the same slots.
 type turn struct {
 	queue
 	wanted int // slots
 	stands bool
 }
 
-// queue is the order in which runs have their turns: at the cluster's namespace, of all
-// hosts; without one, of this user's on this host, who has a lock of a file.
+// queue decides whose turn it is. In a cluster with a network namespace it is
+// served beside the master, for runs on all hosts (netns.Place). In one without, a
+// locked file orders only this user's runs on this host (lock).
 type queue interface {
-	// Try reports whether the run has the turn, and names who has it, or slots.
+	// Try reports, without blocking, whether the run has the turn, and describes
+	// the runs that have the turn or slots.
 	Try() (mine bool, holder string, err error)
-	Stand()       // gives the turn to the next one
-	Close() error // and what there is to be known of the run
+	Stand()       // passes the turn on: this run has its slots
+	Close() error // leaves the queue
 }
 
 var (
@@ -43,9 +45,9 @@ var (
 	_ queue = (*lock)(nil)
 )
 
-// takeTurn waits for the turn at so many slots of the master's cluster. A run has
-// it anyway after that patience: one that hangs keeps no other from its work. Where
-// there is no queue there are no turns.
+// takeTurn waits for the turn to take so many slots. After r.Stall the run goes on
+// without it, so that a run that hangs does not block the others. If the queue
+// cannot be reached, takeTurn logs a warning and returns at once.
 func (r *Run) takeTurn(ctx context.Context, wanted int) (*turn, error) {
 	who := owner(r.Job.Dir.Path())
 	if cluster.Namespace == nil {
@@ -59,7 +61,7 @@ func (r *Run) takeTurn(ctx context.Context, wanted int) (*turn, error) {
 }
 
 func takeTurn(ctx context.Context, log *slog.Logger, by queue, wanted int, patience time.Duration) (*turn, error) {
-	const quiet = 2 * time.Second // it is not worth telling of
+	const quiet = 2 * time.Second // a shorter wait is not logged
 	t := &turn{queue: by, wanted: wanted}
 	told := ""
 	for began := time.Now(); ; {
@@ -82,7 +84,7 @@ func takeTurn(ctx context.Context, log *slog.Logger, by queue, wanted int, patie
 	}
 }
 
-// look gives the turn to the next run once all of the flow's workers have reported.
+// look passes the turn on once all of the flow's workers have reported.
 func (t *turn) look(all []attempt.Progress) {
 	workers := 0
 	for _, p := range all {
@@ -98,9 +100,9 @@ func (t *turn) look(all []attempt.Progress) {
 
 func (t *turn) end() { _ = t.Close() } // nothing was written
 
-// others names who is known to have slots, or the turn at them, "" if nobody is.
+// others describes the runs that are known to have slots or the turn; "" if none is.
 func (t *turn) others() string {
-	_, holder, _ := t.Try() // with an error nobody is known
+	_, holder, _ := t.Try() // after an error none is known
 	return holder
 }
 
@@ -117,10 +119,10 @@ func owner(dir string) string {
 	return fmt.Sprintf("%s on %s (%s)", name, host, dir)
 }
 
-// lock is a file whose lock nobody but the user can hold, since its folder is made
-// for him alone; the file names the run that does.
+// lock is a queue by a locked file. Only this user can hold the lock, since the
+// file's folder is the user's alone. The file contains the holder's name.
 type lock struct {
-	*flock.Flock // the kernel unlocks it with the end of the process
+	*flock.Flock // the kernel releases it when the process ends
 	name         string
 }
 
@@ -152,7 +154,7 @@ func (l *lock) Try() (mine bool, holder string, err error) {
 
 func (l *lock) Stand() { _ = l.Close() } // nothing was written through it
 
-// none is the queue where there is none.
+// none stands for a queue that cannot be reached.
 type none struct{ err error }
 
 func (n none) Try() (bool, string, error) { return false, "", n.err }

@@ -17,8 +17,9 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
 )
 
-// patience is how long the cluster may be unready: once it
-// answered, or an attempt was made, long enough for an agent, which asks for its master every
+// patience is how long to wait for an unready cluster. It is short before the first
+// attempt if the cluster has never answered: probably it is not running. Later it
+// is long enough for an agent to find its master again, which it looks for every
 // 30 s.
 func (r *Run) patience(attempt int, answered bool) time.Duration {
 	const first, later = 4 * time.Second, 45 * time.Second
@@ -28,9 +29,9 @@ func (r *Run) patience(attempt int, answered bool) time.Duration {
 	return max(first, min(r.Stall, later))
 }
 
-// ready waits for the master and for agents that all answer. After that
-// patience the flow goes on without those that do not, if enough are left, and
-// at once without those that were left out before.
+// ready waits until the master and all its agents answer, and sets r.agents. After
+// patience it goes on without the agents that do not answer, if the others have the
+// quorum. It does not wait if all silent agents were left out before.
 func (r *Run) ready(ctx context.Context, attempt int) error {
 	patience := r.patience(attempt, r.Checked.Any())
 	told := false
@@ -59,8 +60,8 @@ func (r *Run) ready(ctx context.Context, attempt int) error {
 	}
 }
 
-// answering returns the master's agents that take part and answer, and the
-// errors of those that take part and do not.
+// answering probes the master's agents, but for those left out. It returns those
+// that answer, and the errors of the others by address.
 func (r *Run) answering(ctx context.Context) (agents []cluster.Agent, silent map[string]error, err error) {
 	if agents, err = r.listed(ctx); err != nil {
 		return nil, nil, err
@@ -69,7 +70,7 @@ func (r *Run) answering(ctx context.Context) (agents []cluster.Agent, silent map
 	return slices.DeleteFunc(agents, func(a cluster.Agent) bool { return silent[a.Address] != nil }), silent, nil
 }
 
-// listed returns the master's agents but for those that are left out.
+// listed returns the master's agents, but for those left out.
 func (r *Run) listed(ctx context.Context) ([]cluster.Agent, error) {
 	agents, err := cluster.Agents(ctx, r.Master)
 	if err == nil {
@@ -86,8 +87,8 @@ func unresponsiveAgents(silent map[string]error) (err error) {
 	return err
 }
 
-// lost notes the agents that the flow goes on without: those that do not answer,
-// and those that the master does not know any more, which may come back.
+// lost records the agents that the flow goes on without. Those that do not answer
+// are left out. Those that the master no longer lists may come back later.
 func (r *Run) lost(silent map[string]error) {
 	for address, cause := range silent {
 		r.leaveOut(check.Unfit{Address: address, Reason: "it does not answer: " + cause.Error()})
@@ -97,13 +98,13 @@ func (r *Run) lost(silent map[string]error) {
 	}
 }
 
-// leaveOut has the flow go on without an agent.
+// leaveOut excludes an agent from the flow and records why.
 func (r *Run) leaveOut(a check.Unfit) {
 	r.Roster.leaveOut(a.Address)
 	r.note(a)
 }
 
-// note tells of an agent that the flow goes on without.
+// note logs and records an agent that the flow goes on without.
 func (r *Run) note(a check.Unfit) {
 	if a.Host == "" {
 		a.Host = r.Checked.Host(a.Address)
@@ -115,8 +116,8 @@ func (r *Run) note(a check.Unfit) {
 	r.Job.Log.Warn("the run goes on without an agent", "stage", r.Stage, "agent", a.Address, "host", a.Host, "reason", a.Reason)
 }
 
-// unfit leaves out the agents that cannot do their part and returns
-// errLeftOut, or err if too few would be left.
+// unfit handles the error of the agents' check. It leaves out the agents that failed
+// and returns errLeftOut; or err itself if the others would not have the quorum.
 func (r *Run) unfit(err error) error {
 	found, ok := errors.AsType[*check.UnfitError](err)
 	if !ok || !r.spare(found.Agents...) {
@@ -125,7 +126,8 @@ func (r *Run) unfit(err error) error {
 	return errLeftOut
 }
 
-// spare leaves out the agents if enough are left.
+// spare leaves out the agents if the others have the quorum, and reports whether it
+// did.
 func (r *Run) spare(agents ...check.Unfit) bool {
 	left := slices.DeleteFunc(slices.Clone(r.agents), func(a cluster.Agent) bool {
 		return slices.ContainsFunc(agents, func(u check.Unfit) bool { return u.Address == a.Address })
@@ -139,8 +141,8 @@ func (r *Run) spare(agents ...check.Unfit) bool {
 	return true
 }
 
-// suspect looks for the agent that made an attempt fail. All are checked again
-// before the next one; one whose worker fell silent is left out.
+// suspect draws the conclusions of a failed attempt: all agents are checked again
+// before the next one, and an agent whose worker fell silent is left out.
 func (r *Run) suspect(err error) {
 	r.Checked.Forget()
 	if silent, ok := errors.AsType[*unresponsiveError](err); ok {
@@ -150,7 +152,8 @@ func (r *Run) suspect(err error) {
 	}
 }
 
-// room waits until so many slots are free, and for the master if it dies.
+// room waits until so many slots are free, at most r.Stall. If the master does not
+// answer, it waits for that as ready does.
 func (r *Run) room(ctx context.Context, wanted int) error {
 	for began := time.Now(); ; {
 		agents, err := r.listed(ctx)

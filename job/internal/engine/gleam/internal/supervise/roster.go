@@ -13,24 +13,24 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
 )
 
-// errLeftOut is returned for an attempt that did not start, because agents were
-// left out: it starts with the others.
+// errLeftOut is returned for an attempt that did not start because it left agents
+// out. The next one starts with the others; this one is not counted.
 var errLeftOut = errors.New("agents were left out")
 
-// Roster is what a run knows of its cluster's agents, and which of them it leaves
-// out. It is shared by the runs of an engine. The zero Roster is empty.
+// Roster records a cluster's agents and which of them are left out. The runs of an
+// engine share it; it is safe for concurrent use. The zero Roster is empty and ready.
 type Roster struct {
 	mu       sync.Mutex
-	slots    map[string]int  // of each agent that the master ever named
-	out      map[string]bool // left out by the flow under way
+	slots    map[string]int  // by address, of every agent that the master ever named
+	out      map[string]bool // left out by the current flow
 	failures map[string]int  // how often each was left out
-	last     []string        // who took part in the attempt before
+	last     []string        // addresses of the agents in the previous attempt
 	told     []engine.LeftOut
 
 	restarts atomic.Int64 // of flows
 }
 
-// LeftOut returns the agents that flows went on without, in order of time.
+// LeftOut returns the agents that flows went on without, oldest first.
 func (r *Roster) LeftOut() []engine.LeftOut {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -40,8 +40,8 @@ func (r *Roster) LeftOut() []engine.LeftOut {
 // Restarts is how often a flow was tried again.
 func (r *Roster) Restarts() int64 { return r.restarts.Load() }
 
-// begin begins a flow: agents that were left out once may take part again, if
-// they answer and pass the check.
+// begin starts a flow. An agent that was left out once may take part again, if it
+// answers and passes the check; one that was left out twice may not.
 func (r *Roster) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,7 +52,7 @@ func (r *Roster) begin() {
 	}
 }
 
-// present notes the agents and returns those that are not left out.
+// present records the agents and returns those that are not left out.
 func (r *Roster) present(agents []cluster.Agent) (in []cluster.Agent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,8 +68,8 @@ func (r *Roster) present(agents []cluster.Agent) (in []cluster.Agent) {
 	return in
 }
 
-// enough returns an error unless the agents have the quorum, a share of all
-// slots that there ever were.
+// enough returns an error that wraps cluster.ErrNotReady unless the agents have at
+// least the quorum: a share, 0 to 1, of the slots of all agents ever named.
 func (r *Roster) enough(agents []cluster.Agent, quorum float64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,7 +83,7 @@ func (r *Roster) enough(agents []cluster.Agent, quorum float64) error {
 	return nil
 }
 
-// doubted reports whether each of the agents was left out before.
+// doubted reports whether every one of the agents was left out before; true for none.
 func (r *Roster) doubted(silent map[string]error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,8 +95,8 @@ func (r *Roster) doubted(silent map[string]error) bool {
 	return true
 }
 
-// lost returns the agents that took part in the attempt before, and are neither
-// among those that take part in this one nor left out.
+// lost returns the agents that took part in the previous attempt, are not among now,
+// and were not left out. now becomes the previous attempt of the next call.
 func (r *Roster) lost(now []cluster.Agent) (lost []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,7 +120,7 @@ func (r *Roster) leaveOut(address string) {
 	r.failures[address]++
 }
 
-// note keeps what is told of an agent; of very many the first.
+// note adds an entry to LeftOut; after the first thousand, none.
 func (r *Roster) note(l engine.LeftOut) {
 	const most = 1000
 	r.mu.Lock()

@@ -1,11 +1,25 @@
 //go:build linux
 
-// Package supervise brings a flow to its end. Each attempt at it runs in a
-// driver, a process group of its own, with a deadline and a watch over its
-// progress; what fails is tried again, what it finished is kept, and what gleam
-// leaves behind is removed. An attempt counts only by the result that the
-// driver verified. What a flow does, and what becomes of its result, is the
-// caller's: this package knows no stage.
+// Package supervise runs a flow until it has succeeded or its attempts are used up.
+//
+// One attempt:
+//
+//  1. wait until the master and enough agents answer (ready.go);
+//  2. let the caller prepare the spec, for the agents that are there;
+//  3. take a turn in the queue of runs, and wait for free slots (queue.go);
+//  4. write the attempt's folder and check the agents (package check);
+//  5. start the driver, in a process group of its own, and watch it: deadline,
+//     progress, silent workers (drive.go, watch.go);
+//  6. remove the lease, so that guards clear the flow away (package guard);
+//  7. pass the result to the caller.
+//
+// An attempt succeeds only by the result file that the driver wrote and verified;
+// gleam's own reports do not count. What a failed attempt finished is kept. Agents
+// that do not answer, fail the check or fall silent are left out, as long as the
+// others have the quorum of slots (roster.go).
+//
+// The package knows no stage: what a flow does, and what becomes of its result, is
+// the caller's business.
 package supervise
 
 import (
@@ -32,33 +46,35 @@ import (
 // lost and what to do.
 var ErrFailed = errors.New("the cluster did not finish the flow")
 
-// Run is a stage of a job under supervision: one flow, or one after the other.
+// Run supervises a stage of a job: one flow, or several one after the other.
 type Run struct {
-	config.Execution // where the cluster is, HOST:PORT, and how patient to be with it
+	config.Execution // the master's HOST:PORT, the number of attempts, and time limits
 
 	Checked *check.Checked // shared by the runs of an engine
-	Roster  *Roster        // the same
+	Roster  *Roster        // shared by the runs of an engine
 	Job     *engine.Job
 	Stage   string
-	// Advanced is how much of the job's progress a worker made; nil: none.
+	// Advanced converts a worker's report to the job's unit of progress; nil: the
+	// flow reports none.
 	Advanced func(attempt.Progress) int64
 
-	Lost string // what an error says is missing
-	Kept int64  // progress that earlier attempts made, and that was kept
+	Lost string // what is missing, for the error of Do
+	Kept int64  // progress of earlier attempts that was kept
 
-	own      []string // files that the command itself is writing
+	own      []string // temporary files of the command itself
 	agents   []cluster.Agent
 	dir      attempt.Dir // of the attempt under way
-	turn     *turn       // its
-	reported int64       // progress that the job knows of
+	turn     *turn       // of that attempt
+	reported int64       // progress that the job was told of
 }
 
-// finalError is not tried again.
+// finalError marks an error after which no further attempt is made.
 type finalError struct{ error }
 
 func (e finalError) Unwrap() error { return e.error }
 
-// Final returns the error as one that no further attempt mends.
+// Final marks an error that another attempt would not fix. Do returns it at once,
+// without the mark.
 func Final(err error) error {
 	if err == nil {
 		return nil
@@ -66,10 +82,16 @@ func Final(err error) error {
 	return finalError{err}
 }
 
-// Do makes attempts at a flow until accept takes the result of one. prepare
-// completes the spec of an attempt for the agents that are there: its steps and
-// what they are told. accept is called after a failed attempt too, without a
-// result, to keep what was finished; no error says that nothing is missing.
+// Do makes attempts at a flow until accept returns nil for one.
+//
+// prepare completes an attempt's spec for the agents that take part: the steps and
+// their payload. accept receives the driver's result. It is also called after a
+// failed attempt, with a nil result, so that it can keep what was finished; if it
+// then returns nil, nothing is missing and Do succeeds.
+//
+// Do gives up with ErrFailed after r.Attempts attempts, or earlier if the same
+// failure came twice in a row and was no lost or killed worker's. An error that
+// wraps cluster.ErrNotReady, or is Final, ends it at once.
 func (r *Run) Do(ctx context.Context, prepare func(*attempt.Spec, []cluster.Agent) error, accept func(attempt.Dir, *attempt.Result) error) error {
 	last := ""
 	r.Roster.begin()
@@ -169,7 +191,7 @@ func (r *Run) attempt(ctx context.Context, n int, prepare func(*attempt.Spec, []
 	return err
 }
 
-// spec begins the description of an attempt.
+// spec returns the spec of a new attempt, without its steps.
 func (r *Run) spec() (*attempt.Spec, error) {
 	sum, err := attempt.ProgramSum()
 	if err != nil {
@@ -195,8 +217,8 @@ func (r *Run) spec() (*attempt.Spec, error) {
 	return s, nil
 }
 
-// fit has the steps run one after the other when there are too few slots for
-// all at once: gleam would wait for ever.
+// fit makes the steps run one after the other if the agents have too few slots to
+// run all at once; otherwise gleam would wait for ever.
 func (r *Run) fit(s *attempt.Spec) {
 	if slots, wanted := cluster.Total(r.agents).Slots, cluster.Slots(s); wanted > slots {
 		s.OnDisk = true
@@ -204,7 +226,7 @@ func (r *Run) fit(s *attempt.Spec) {
 	}
 }
 
-// lay writes the attempt's folder.
+// lay writes the attempt's folder: spec, program, lease.
 func (r *Run) lay(s *attempt.Spec) error {
 	if err := r.dir.Write(s); err != nil {
 		return err

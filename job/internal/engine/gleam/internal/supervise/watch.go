@@ -14,17 +14,19 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/guard"
 )
 
-// errUntidy is returned for a driver that wrote its result, but does not end.
+// errUntidy is returned for a driver that wrote its result but does not exit. Its
+// result counts.
 var errUntidy = errors.New("the driver does not end")
 
-// watch returns nil when the driver ended in good order, or an error when it
-// ended otherwise or is to be killed.
+// watch waits for the driver's end and renews the lease meanwhile. It returns nil if
+// the driver exited with 0, else an error: it exited otherwise, or the caller has
+// to kill it, because of a worker's failure, the deadline, a stall or a silent worker.
 func (r *Run) watch(ctx context.Context, ended <-chan error) error {
 	tick := time.NewTicker(attempt.BeatEvery / 2)
 	defer tick.Stop()
 	began, renewed := time.Now(), time.Now()
 	w := newWatch(r.Stall, began)
-	var result time.Time // when the result was there first
+	var result time.Time // when the result was first seen
 	for {
 		select {
 		case <-ctx.Done():
@@ -66,7 +68,7 @@ func (r *Run) watch(ctx context.Context, ended <-chan error) error {
 	}
 }
 
-// watch notices a flow that makes no progress and a worker that fell silent.
+// watch detects a flow that makes no progress, and a worker that stopped reporting.
 type watch struct {
 	stall   time.Duration
 	sum     int64
@@ -80,7 +82,7 @@ func newWatch(stall time.Duration, now time.Time) *watch {
 	return &watch{stall: stall, moved: now, beats: make(map[string]int64), changed: make(map[string]time.Time)}
 }
 
-// reportTimeout is how long a worker may report nothing.
+// reportTimeout is how long a worker may go without a report.
 const reportTimeout = 20 * time.Second
 
 // busy is the processor time that counts as progress when no counter moves: a
@@ -108,8 +110,9 @@ func (w *watch) see(all []attempt.Progress, now time.Time) error {
 	return nil
 }
 
-// unresponsiveError says that a worker fell silent. It names the worker's agent, host
-// and folder, unless those of others fall silent too: then it is none of theirs.
+// unresponsiveError says that a worker stopped reporting. It identifies the worker's
+// agent, by host and folder. The folder is "" if workers of other agents are
+// falling silent too: then the cause is not this agent.
 type unresponsiveError struct {
 	*attempt.LostError
 	host, folder string
@@ -117,7 +120,7 @@ type unresponsiveError struct {
 
 func (e *unresponsiveError) Unwrap() error { return e.LostError }
 
-// silent is the error for a worker that tells nothing any more.
+// silent is the error for the worker p, which stopped reporting.
 func (w *watch) silent(p attempt.Progress, all []attempt.Progress, now time.Time) error {
 	quiet := func(p attempt.Progress) time.Duration {
 		return now.Sub(w.changed[fmt.Sprintf("%s %d", p.Stage, p.Task)])
@@ -132,7 +135,7 @@ func (w *watch) silent(p attempt.Progress, all []attempt.Progress, now time.Time
 	return e
 }
 
-// standing names the workers that are not done.
+// standing names workers that are not done, for an error.
 func standing(all []attempt.Progress) string {
 	const limit = 5
 	var names []string
