@@ -1,17 +1,31 @@
 //go:build linux
 
-// Package gleam executes a job's stages on a gleam cluster: the very stage
-// functions of mapper and reducer, in worker processes that gleam starts on
-// its agents. gleam itself reports no failure and loses rows with exit code
-// 0; this package trusts none of its reports. Rows travel in checksummed
-// frames, every task accounts to every other for what it sent, and nothing is
-// passed on before the account of the whole flow is closed (internal/wire).
-// Each flow runs under a supervisor, in a process group of its own, with a
-// deadline and a watch over its progress; what fails is tried again, and what
-// gleam leaves behind is removed (internal/supervise, internal/guard).
+// Package gleam executes a job's stages on a gleam cluster. Worker processes, which
+// gleam starts on its agents, run the same task functions of mapper and reducer as
+// the local engine.
 //
-// Here are the flows and what their workers do: stage.go, and a file for each
-// flow. It never starts or stops a master or an agent.
+// gleam can lose rows and still exit with code 0, so this package trusts none of its
+// reports:
+//
+//   - Rows travel in checksummed frames. Every task tells each task that it sends
+//     to how much it sent, and the receiver compares that with what arrived. A
+//     result counts only if all of these agree (internal/wire).
+//   - Each flow runs in a driver, a process group of its own, under a supervisor
+//     with a deadline and a watch over its progress. A flow that fails is tried
+//     again (internal/supervise).
+//   - On each agent a guard kills the processes that gleam leaves behind
+//     (internal/guard).
+//
+// The processes of one attempt at a flow:
+//
+//	command ──starts, watches, kills──► driver ──gleam──► agents
+//	   │ reads progress, result           ▲                 │ start
+//	   ▼                                  │ frames          ▼
+//	attempt's folder ◄──progress, failures┴───────────── workers ◄── guard, one a flow
+//	                                                                 and agent
+//
+// This package has the flows and what their workers do: stage.go lists the steps,
+// and each flow has a file. It never starts or stops a master or an agent.
 package gleam
 
 import (
@@ -46,8 +60,9 @@ type Engine struct {
 	historyRows int64 // see the constant
 }
 
-// New returns an engine; zero values stand for the defaults. The error wraps
-// cluster.ErrNotReady.
+// New returns an engine; zero options stand for the defaults. The error wraps
+// cluster.ErrNotReady: the master was named by the state folder of a cluster that
+// is not up.
 func New(o Options) (_ *Engine, err error) {
 	usual := config.Default().Execution
 	o.Attempts, o.Stall, o.Deadline, o.Quorum = cmp.Or(o.Attempts, usual.Attempts), cmp.Or(o.Stall, usual.Stall), cmp.Or(o.Deadline, usual.Deadline), cmp.Or(o.Quorum, usual.Quorum)
@@ -59,7 +74,7 @@ func New(o Options) (_ *Engine, err error) {
 
 var _ engine.Engine = (*Engine)(nil)
 
-// run begins to supervise a stage of the job.
+// run returns the supervisor of a stage of the job.
 func (e *Engine) run(job *engine.Job, stage string) *supervise.Run {
 	return &supervise.Run{Execution: e.o, Checked: &e.checked, Roster: &e.roster, Job: job, Stage: stage}
 }
@@ -71,21 +86,22 @@ func (e *Engine) LeftOut() []engine.LeftOut { return e.roster.LeftOut() }
 func (e *Engine) Restarts() int64 { return e.roster.Restarts() }
 
 // splitFlow is a flow of one step whose tasks leave their results in the run
-// directory: what is finished is not run again, in this run or when it goes on.
+// directory. A finished task is never run again, neither by a further attempt nor
+// by a run that resumes.
 type splitFlow struct {
 	stage    string
 	missing  []int  // tasks
-	undone   string // what they are called, for errors
+	undone   string // how an error counts missing tasks: "splits not done"
 	advanced func(attempt.Progress) int64
-	// prepare assigns the missing tasks to workers, names the files that they
-	// read, and returns what they are told.
+	// prepare assigns the missing tasks to workers, in s, names the files that they
+	// read, and returns the workers' payload.
 	prepare func(s *attempt.Spec, agents []cluster.Agent, missing []int) (payload any, err error)
-	// finished returns which tasks are still missing, and the progress that the
-	// others made.
+	// finished returns the tasks that are still missing, and the progress of the
+	// others.
 	finished func(missing []int) (left []int, progress int64, err error)
 }
 
-// splits brings a split flow to its end.
+// splits runs a split flow until no task is missing, or the attempts are used up.
 func (e *Engine) splits(ctx context.Context, job *engine.Job, f splitFlow) error {
 	all := len(f.missing)
 	r := e.run(job, f.stage)
@@ -113,8 +129,8 @@ func (e *Engine) splits(ctx context.Context, job *engine.Job, f splitFlow) error
 	}))
 }
 
-// named puts the stage before an error, for callers that do not say it. A mistake
-// of the command line is the same wherever it shows.
+// named puts the stage's name before an error. A NoColumn is left as it is: it is a
+// mistake of the command line, and the stage that found it does not matter.
 func named(stage string, err error) error {
 	if err == nil || errors.As(err, new(*data.NoColumn)) {
 		return err
@@ -137,8 +153,9 @@ func deal(tasks []int, n int, size func(task int) int64) [][]int {
 	return out
 }
 
-// filesOf returns what the agents must see of the paths, and of the library, if
-// there is one: its manifest, which may change before it is read.
+// filesOf describes the files that every agent must see: those at the paths, exactly
+// as they are here, and the library's manifest if there is one. The manifest only
+// has to be readable, since it may change before a worker reads it.
 func filesOf(cfg config.Config, paths []string) ([]attempt.File, error) {
 	files, err := check.Files(paths, attempt.File{})
 	path := filepath.Join(cfg.Library.Path, library.ManifestFile)
@@ -152,9 +169,9 @@ func filesOf(cfg config.Config, paths []string) ([]attempt.File, error) {
 // Progress is what a worker last reported.
 type Progress = attempt.Progress
 
-// Status returns what the workers of the flow under way in the run directory
-// at path last reported, in order of step and task: from any host that sees the
-// directory, and without a lock. It is empty when no flow runs.
+// Status returns the last reports of the workers whose flow is running in the run
+// directory at path, in order of step and task; none if no flow runs. It takes no
+// lock and works on any host that sees the directory.
 func Status(path string) ([]Progress, error) {
 	folders, err := filepath.Glob(filepath.Join(path, attempt.Scratch))
 	if err != nil {
