@@ -1,23 +1,27 @@
-// Package wal keeps records in an append-only file, a group of them at a time:
-// a group is durable when Append returns, whatever kills the process behind it,
-// and after an error none of it is there. It never looks into a record.
+// Package wal is a write-ahead log: an append-only file of records. Records are
+// written in groups. When Append returns without an error, the whole group is on
+// the disk and survives a crash; after an error none of the group is kept. The package
+// does not interpret records.
 //
-// A file begins with a header that never changes,
+// A file is a header, which never changes, and groups. Numbers are little-endian:
 //
-//	magic 16 bytes | length of meta, 4 | meta | checksum, 8
+//	┌────────┬─────────┬─────────┬─────────┬─
+//	│ header │ group 0 │ group 1 │ group 2 │ …
+//	└────────┴─────────┴─────────┴─────────┴─
+//	header:  magic 16 bytes | length of meta, 4 | meta | checksum, 8
+//	group:   mark 4 bytes | checksum, 8 | length of the body, 4 | records, 4 | body
+//	body:    length of a record, a varint | record | length | record …
 //
-// and goes on with groups:
+// A group's checksum is the XXH3 of everything after it, seeded with the header's
+// checksum plus the group's offset. So bytes copied from another file, or from
+// another offset, are not taken for a group.
 //
-//	mark 4 bytes | checksum, 8 | length of the body, 4 | records, 4 | body
+// A group is written only when the one before it is on the disk. Hence a reader can
+// tell two kinds of broken bytes apart:
 //
-// The body has each record behind its length, a varint. The checksum is the
-// XXH3 of all that follows it, seeded with the header's checksum and the group's
-// offset, so that bytes of another file, or of another place, are no group.
-// Numbers are little-endian.
-//
-// A group is written when the one before it is durable. So a group that is not
-// whole is what a killed process left of its last write if no whole one stands
-// behind it, and damage if one does.
+//   - Nothing valid follows them: a crash interrupted the last write. No caller
+//     was told that it succeeded, so Open cuts it off.
+//   - A valid group follows them: the file was damaged later. That is ErrDamaged.
 package wal
 
 import (
@@ -44,10 +48,11 @@ const (
 
 var mark = []byte{0xd7, 'g', 'r', 'p'}
 
-// ErrDamaged is returned for a file whose bytes are not those that were written.
+// ErrDamaged is returned for a file that is not a log, or whose bytes have changed
+// since they were written.
 var ErrDamaged = errors.New("its bytes are not those that were written")
 
-// File is what a Log writes to. It is an *os.File, or a test's that fails.
+// File is what a Log writes to: an *os.File, or in tests one whose operations fail.
 type File interface {
 	io.ReaderAt
 	io.WriterAt
@@ -57,8 +62,8 @@ type File interface {
 	Close() error
 }
 
-// fileSystem is what logs stand in: disk, but in tests that have its i-th operation
-// fail.
+// fileSystem is where logs are kept. Tests replace disk by one whose i-th operation
+// fails.
 type fileSystem interface {
 	data.FS
 	Open(path string, flag int) (File, error)
@@ -70,18 +75,20 @@ func (osDisk) Open(path string, flag int) (File, error) { return os.OpenFile(pat
 
 var disk fileSystem = osDisk{data.OS}
 
-// Log is a file to append to, for one goroutine at a time.
+// Log is a log that is open for appending. It is not safe for concurrent use.
 type Log struct {
 	path string
 	file File
 	seed uint64
-	size int64 // of what is durable
-	torn bool  // bytes behind size may be there
+	size int64 // offset behind the last durable group
+	torn bool  // the file may have bytes behind size
 	buf  []byte
 }
 
-// Create makes a new file at path, with meta, which is for who opens it: when
-// Create returns it is there for good. After an error an empty one may be there.
+// Create makes a new log at path and opens it for appending. meta is the caller's:
+// Meta returns it. When Create returns without an error, the file survives a crash;
+// after an error a log without records may exist. A file that exists at path is an
+// error that wraps os.ErrExist.
 func Create(path string, meta []byte) (*Log, error) {
 	if len(meta) > maxMeta {
 		return nil, fmt.Errorf("wal: %s: a header of %d bytes, at most %d", path, len(meta), maxMeta)
@@ -103,9 +110,10 @@ func header(meta []byte) []byte {
 	return binary.LittleEndian.AppendUint64(h, xxh3.Hash(h))
 }
 
-// Open opens the file at path for appending and calls yield with its records,
-// in their order; a record is valid during the call. What a killed process left
-// of a last write is cut off, and cut says how many bytes.
+// Open opens the log at path for appending, and first calls yield with each of its
+// records in order. The record is valid only during the call; an error of yield ends
+// Open. If a crash interrupted the last write, Open removes its bytes and returns
+// how many, in cut. Other damage is ErrDamaged.
 func Open(path string, yield func(record []byte) error) (l *Log, cut int64, err error) {
 	f, err := disk.Open(path, os.O_RDWR)
 	if err != nil {
@@ -129,7 +137,7 @@ func Open(path string, yield func(record []byte) error) (l *Log, cut int64, err 
 		return nil, 0, r.err
 	}
 	l = &Log{path: path, file: f, seed: r.seed, size: r.at, torn: true}
-	if r.at == r.size { // also what was written is made durable: its writer may have been killed before
+	if r.at == r.size { // the last group's writer may have been killed before it synced
 		l.torn = false
 		if err := f.Sync(); err != nil {
 			return nil, 0, fmt.Errorf("wal: %s: %w", path, err)
@@ -139,10 +147,12 @@ func Open(path string, yield func(record []byte) error) (l *Log, cut int64, err 
 	return l, r.size - r.at, l.heal()
 }
 
-// Read calls yield with the records of the file at path, in their order; a
-// record is valid during the call. Damage is an error, and so is a group that is
-// not whole at the end, unless damaged is not nil: then it is told of each such
-// stretch, and reading goes on behind it.
+// Read calls yield with the records of the log at path, in order; the record is
+// valid only during the call. Read does not change the file.
+//
+// Any bytes that are not a valid group are ErrDamaged, an incomplete group at the
+// end too. If damaged is not nil, Read instead calls it with an error for each such
+// stretch, skips the stretch, and goes on behind it.
 func Read(path string, damaged func(error), yield func(record []byte) error) (err error) {
 	f, err := disk.Open(path, os.O_RDONLY)
 	if err != nil {
@@ -162,7 +172,7 @@ func Read(path string, damaged func(error), yield func(record []byte) error) (er
 	return r.err
 }
 
-// Meta returns what Create was given.
+// Meta returns the meta of the log at path, as it was passed to Create.
 func Meta(path string) (meta []byte, err error) {
 	f, err := disk.Open(path, os.O_RDONLY)
 	if err != nil {
@@ -176,7 +186,7 @@ func Meta(path string) (meta []byte, err error) {
 	return r.meta, nil
 }
 
-// reader goes through a file's groups.
+// reader iterates over a file's groups.
 type reader struct {
 	file    io.ReaderAt
 	path    string
@@ -184,8 +194,8 @@ type reader struct {
 	seed    uint64
 	at      int64       // behind the last group that was read
 	size    int64       // of the file
-	sealed  bool        // there is no last write that may not be whole
-	damaged func(error) // told of what is passed over; nil: nothing is
+	sealed  bool        // an incomplete group at the end is damage, too
+	damaged func(error) // called for each stretch that is skipped; nil: damage is an error
 
 	records uint32
 	head    [groupHead]byte
@@ -237,8 +247,8 @@ func (r *reader) read(p []byte, at int64) error {
 	return nil
 }
 
-// next reads the next group. It returns false at the end, or with an error: at
-// is then behind the last whole group.
+// next reads the next group into r. It returns false at the end, and on an error,
+// which is in r.err; r.at is then the offset behind the last valid group.
 func (r *reader) next() bool {
 	if r.err != nil || r.at == r.size {
 		return false
@@ -259,7 +269,7 @@ func (r *reader) next() bool {
 		return false
 	}
 	if found < 0 && !r.sealed {
-		return false // what a killed process left
+		return false // an interrupted last write
 	}
 	end := r.size
 	if found >= 0 {
@@ -275,7 +285,7 @@ func (r *reader) next() bool {
 	return r.next()
 }
 
-// group reads the group at an offset, and reports whether one is there.
+// group reads the group at an offset, and reports whether a valid one is there.
 func (r *reader) group(at int64) (whole bool, err error) {
 	if r.size-at < groupHead {
 		return false, nil
@@ -298,7 +308,7 @@ func (r *reader) group(at int64) (whole bool, err error) {
 	return binary.LittleEndian.Uint64(r.head[4:]) == checksum(r.seed, at, r.head[12:], r.body), nil
 }
 
-// search returns where the first whole group from an offset on begins; -1: there
+// search returns the offset of the first valid group at or behind from, -1 if there
 // is none.
 func (r *reader) search(from int64) (int64, error) {
 	buf := make([]byte, searchStep+len(mark)-1)
@@ -321,7 +331,7 @@ func (r *reader) search(from int64) (int64, error) {
 	return -1, nil
 }
 
-// each calls yield with the records of the group that was read.
+// each calls yield with the records of the current group.
 func (r *reader) each(yield func(record []byte) error) error {
 	b := r.body
 	for range r.records {
@@ -348,9 +358,10 @@ func checksum(seed uint64, at int64, lengths, body []byte) uint64 {
 	return h.Sum64()
 }
 
-// Append makes the records, which AppendRecord put together, a group, and
-// returns when it is durable. After an error none of them is there; the next
-// Append tries to go on.
+// Append writes a group: body holds so many records, put together by AppendRecord.
+// When it returns nil, the group is on the disk. After an error none of the records
+// counts, and the Log can still be used: the next Append first removes what was
+// written of this one.
 func (l *Log) Append(records int, body []byte) error {
 	if len(body) > maxGroup {
 		return fmt.Errorf("wal: %s: a group of %d bytes, at most %d", l.path, len(body), maxGroup)
@@ -384,12 +395,12 @@ func (l *Log) Append(records int, body []byte) error {
 	return nil
 }
 
-// AppendRecord appends a record to the body of a group.
+// AppendRecord appends a record to the body of a group, for Append.
 func AppendRecord(body, record []byte) []byte {
 	return append(binary.AppendUvarint(body, uint64(len(record))), record...)
 }
 
-// heal removes what stands behind the durable groups.
+// heal truncates the file behind the durable groups.
 func (l *Log) heal() error {
 	if err := errors.Join(l.file.Truncate(l.size), l.file.Sync()); err != nil {
 		return fmt.Errorf("wal: %s: %w", l.path, err)
@@ -398,14 +409,13 @@ func (l *Log) heal() error {
 	return nil
 }
 
-// Through has the log write through what of makes of its file, as a test does that
-// has writes fail.
+// Through replaces the log's file by of(file). Tests use it to make writes fail.
 func (l *Log) Through(of func(File) File) { l.file = of(l.file) }
 
-// Size is how many bytes are durable.
+// Size is the size in bytes of the file as far as it is durable.
 func (l *Log) Size() int64 { return l.size }
 
-// Path is the file's.
+// Path is the path of the file.
 func (l *Log) Path() string { return l.path }
 
 // Close closes the file.
@@ -416,7 +426,8 @@ func (l *Log) Close() error {
 	return nil
 }
 
-// Remove removes the file at path for good.
+// Remove removes the log at path, so that it stays removed after a crash. It is no
+// error if there is none.
 func Remove(path string) error {
 	if err := disk.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("wal: %w", err)
