@@ -17,11 +17,13 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 )
 
-// Add makes the documents that rows yields, each of another id, the night of
-// that name, with the cluster merges that mergers, unless it is nil,
-// yields; run tells it from another of that name. A night of that name that is
-// there is replaced, and replaced says so. The library then has all of it, or, after an error, what
-// it had before.
+// Add adds a night, or replaces the night of that name, which replaced reports.
+// After an error the library is as it was before.
+//
+// rows calls its yield with the night's documents; each must have another id, and
+// those that were deleted for good are left out. mergers, unless nil, calls its
+// yield with the cluster merges of the night. run names the run, so that the night
+// can be told from an earlier one of the same name.
 func (l *Library) Add(ctx context.Context, night, run string, rows func(yield func(*data.LibraryRow) error) error, mergers func(yield func(from, into []byte) error) error) (added Night, replaced bool, err error) {
 	if _, err := checkNight(night); err != nil {
 		return added, false, err
@@ -200,21 +202,21 @@ func (w *writer) abort() error {
 
 // Compacted is what Compact did.
 type Compacted struct {
-	Files  int   `json:"files"`       // that were rewritten
-	Into   int   `json:"into"`        // files that they became
-	Erased int64 `json:"erased_rows"` // that are gone from the files
-	Bytes  int64 `json:"saved_bytes"` // that the library has become smaller; less than 0: larger
+	Files  int   `json:"files"`       // rewritten
+	Into   int   `json:"into"`        // files written in their place
+	Erased int64 `json:"erased_rows"` // hidden rows removed from the files
+	Bytes  int64 `json:"saved_bytes"` // by which the library shrank; negative: it grew
 }
 
-// onceKept is how long a deletion that holds for what was there is kept at
-// least.
+// onceKept is how long a Once deletion is kept at least, so that look-ups which
+// have not reloaded the library yet still get to see it.
 const onceKept = 24 * time.Hour
 
-// Compact rewrites files: those that hold rows that do not count, so that
-// what was deleted is no more on the disk, and successive small ones of a night,
-// which become files of up to rows rows. Each file is put in the place of the old
-// ones on its own, so an interrupted compaction keeps what it did. A file that is
-// not what the manifest says is an error.
+// Compact rewrites two kinds of files: those with deleted rows, so that the rows'
+// bytes are gone from the disk; and successive small files of a night, which are
+// merged into files of up to rows rows (0: the usual size). Each rewrite is a
+// change of its own, so an interrupted compaction keeps what it has done. Before it
+// rewrites a file, Compact checks it against the manifest; a difference is an error.
 func (l *Library) Compact(ctx context.Context, rows int64) (done Compacted, err error) {
 	if rows <= 0 {
 		rows = l.partRows
@@ -258,9 +260,9 @@ func (l *Library) Compact(ctx context.Context, rows int64) (done Compacted, err 
 	return done, nil
 }
 
-// nextCompaction returns the files to rewrite next, in their order, a single one
-// or several of one night; nil when there is nothing to do. Files whose rows no
-// deletion hits are noted as knowing all deletions.
+// nextCompaction returns the files to rewrite next, in order: one with deleted rows,
+// or several small ones of a night; nil if there is nothing to do. It notes of a file
+// without deleted rows that it takes all deletions into account.
 func (l *Library) nextCompaction(ctx context.Context, rows int64) ([]File, error) {
 	for _, n := range l.manifest.Nights {
 		var small []File
@@ -289,8 +291,8 @@ func (l *Library) nextCompaction(ctx context.Context, rows int64) ([]File, error
 
 var errHit = errors.New("hit")
 
-// hits reports whether a deletion hides a row of the file, and notes it if none
-// does.
+// hits reports whether a deletion hides a row of the file. If none does, it updates
+// the file's Deleted in the manifest, so that the file need not be read again.
 func (l *Library) hits(ctx context.Context, f File) (bool, error) {
 	if l.hidden.latest <= f.Deleted {
 		return false, nil
@@ -317,8 +319,7 @@ func (l *Library) hits(ctx context.Context, f File) (bool, error) {
 	return false, l.commit(next)
 }
 
-// rewrite puts the rows that count of a night's files, which are successive, into
-// new ones.
+// rewrite replaces successive files of a night by new ones without the hidden rows.
 func (l *Library) rewrite(ctx context.Context, files []File, rows int64) (erased int64, into int, err error) {
 	if !l.writable {
 		return 0, 0, fmt.Errorf("library: %s was opened for reading", l.dir)

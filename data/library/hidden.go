@@ -28,14 +28,17 @@ func digest(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// hiding says which documents are deleted. It is safe for concurrent use.
+// hiding tells which documents are deleted. A file takes deletions into account up
+// to the sequence in its manifest entry, so only later ones are looked up for its
+// rows. It is safe for concurrent use.
 type hiding struct {
 	ids      map[[hashBytes]byte]tombstone
 	prefixes []hiddenPrefix
 	latest   int64 // sequence of the last deletion
 }
 
-// tombstone tells when an id was deleted: last, and last for good.
+// tombstone has the sequence of an id's last deletion, and of the last that is not
+// Once; 0: none.
 type tombstone struct{ last, forever int64 }
 
 type hiddenPrefix struct {
@@ -44,8 +47,8 @@ type hiddenPrefix struct {
 	once bool
 }
 
-// readHidden reads the deletions that the manifest of the library at dir
-// names.
+// readHidden reads the deletions that the manifest m of the library at dir names. A
+// file of them that is missing or damaged is errDamaged.
 func readHidden(dir string, m *Manifest) (*hiding, error) {
 	h := &hiding{ids: map[[hashBytes]byte]tombstone{}}
 	for _, d := range m.Deletions {
@@ -79,8 +82,7 @@ func readHidden(dir string, m *Manifest) (*hiding, error) {
 	return h, nil
 }
 
-// after reports whether a document with that id, in a file that knows the
-// deletions up to sequence, is deleted.
+// after reports whether a deletion after sequence hides the document with that id.
 func (h *hiding) after(id []byte, sequence int64) bool {
 	if h.latest <= sequence {
 		return false
@@ -104,7 +106,7 @@ func (h *hiding) forever(id []byte) bool {
 	return len(h.ids) > 0 && h.ids[hashID(id)].forever > 0
 }
 
-// Doomed names documents to delete.
+// Doomed names the documents to delete: by id, by prefix of the id, or both.
 type Doomed struct {
 	IDs      []string
 	Prefixes []string // of ids, such as http://example.org/private/
@@ -115,12 +117,12 @@ type Doomed struct {
 
 // Deleted is what Delete did.
 type Deleted struct {
-	Rows    int64    `json:"rows"`              // that are hidden now and were not before
-	Unknown []string `json:"unknown,omitempty"` // the ids, in their order, that no night has: a mistake, or deleted before
+	Rows    int64    `json:"rows"`              // hidden by this deletion
+	Unknown []string `json:"unknown,omitempty"` // ids, in order, that no night has: mistaken, or deleted before
 }
 
-// Delete hides the documents from every later result. Their bytes are in the
-// files until Compact. Of ids a hash is kept, of prefixes the text.
+// Delete hides the documents from every later result. Their bytes stay in the files
+// until Compact. The library keeps hashes of the ids, and the prefixes as text.
 func (l *Library) Delete(ctx context.Context, d Doomed) (done Deleted, err error) {
 	next := l.manifest.after()
 	entry := deletion{Sequence: next.Sequence, At: l.now().UTC().Truncate(time.Second), Once: d.Once, Prefixes: slices.Clone(d.Prefixes)}
@@ -237,8 +239,8 @@ func (l *Library) remove(doomed func(Night) bool) (gone []Night, err error) {
 	return gone, l.commit(next)
 }
 
-// Hides reports whether a document with that id, in a file that knows the
-// deletions up to sequence, is deleted. It is safe for concurrent use.
+// Hides reports whether a deletion after sequence hides the document with that id.
+// For a row of a file, sequence is the file's Deleted. It is safe for concurrent use.
 func (l *Library) Hides(id []byte, sequence int64) bool { return l.hidden.after(id, sequence) }
 
 // Forever reports of an id whether its document must not come into the library

@@ -21,14 +21,14 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 )
 
-// Library is a library as one manifest describes it. Its files never change,
-// so several goroutines may read it; they are removed when another process
-// changes the library, unless it is locked.
+// Library is a library as one manifest describes it. Several goroutines may read it
+// at once. The files never change, but without a lock (see Open and Attach) another
+// process can change the library and remove files.
 type Library struct {
 	dir      string
 	manifest *Manifest
 	hidden   *hiding
-	lock     *lock.Lock // nil: of a reader who may not lock it, or attached
+	lock     *lock.Lock // nil: attached, or a reader without the right to lock
 	writable bool
 
 	fs      data.FS
@@ -37,28 +37,29 @@ type Library struct {
 	extractor int
 
 	now      func() time.Time
-	partRows int64 // of a file that is written, at most
+	partRows int64 // most rows of a file that is written
 	reading  func(total int64, unit string) (advance func(int64))
 
-	began       bool  // the change that is made next has written changes/.begun
-	sampled     *File // of the night that is added next; nil: none
-	sampleBytes int64 // of all nights' samples, at most
+	began       bool  // changes/.begun was written for the next change
+	sampled     *File // samples of the night to be added next; nil: none
+	sampleBytes int64 // most bytes of all nights' samples
 }
 
 // Options of Open and Lock.
 type Options struct {
 	Version string // of the program, noted in the files
-	// Extractor is the version of what finds the texts of the night to add; 0
-	// where texts are not extracted.
+	// Extractor is the version of the extractor that found the texts of the night
+	// to add; 0 if texts are not extracted.
 	Extractor int
-	// Waiting, when not nil, is called when other processes hold the library and
-	// this one has to wait for them, at once and then every minute: with who they
-	// are, and how long it has been waited.
+	// Waiting, when not nil, is called while this process waits because others
+	// hold the library: at once and then every minute, with a description of the
+	// holders and the time waited so far.
 	Waiting func(holders string, waited time.Duration)
-	// Wait is how long they are waited for; 0: until the context ends.
+	// Wait is how long to wait for other processes; 0: until the context ends.
 	Wait time.Duration
-	// Reading, when not nil, is told when so many units are going to be read,
-	// rows or bytes, and returns what is told as they are.
+	// Reading, when not nil, is called before a longer read, with its total in
+	// units of "rows" or "bytes". The function that it returns is called with the
+	// number of units each time that some have been read.
 	Reading func(total int64, unit string) (advance func(int64))
 
 	FS  data.FS          // nil: data.OS
@@ -74,10 +75,12 @@ const (
 	defaultSampleBytes = 256 << 20
 )
 
-// Open opens the library at dir for reading. Until Close no process can change
-// it; one that changes it now is waited for. Only for who may read the library
-// and not write to it there is no lock: a file that a change removes meanwhile is
-// an error that says so.
+// Open opens the library at dir for reading, under a shared lock: until Close no
+// process can change it. Open waits for a process that is changing it. ErrNone if
+// dir holds no library.
+//
+// A user who can read the library but not write to it gets no lock. If a change
+// then removes a file that is being read, the read fails with an error that says so.
 func Open(ctx context.Context, dir string, o Options) (*Library, error) {
 	if _, err := ReadManifest(dir); err != nil {
 		return nil, err
@@ -85,10 +88,10 @@ func Open(ctx context.Context, dir string, o Options) (*Library, error) {
 	return open(ctx, dir, o, false)
 }
 
-// Lock opens the library at dir for changing it, and makes an empty one,
-// without settings, of a folder that is empty or not there. Until Close no
-// other process can open it; who has it now is waited for. What
-// a killed process left is removed.
+// Lock opens the library at dir for changing it, under an exclusive lock: until
+// Close no other process can open it. Lock waits for processes that have it open.
+// If dir is missing or empty, it makes an empty library without settings there. It
+// removes what killed processes left behind.
 func Lock(ctx context.Context, dir string, o Options) (*Library, error) {
 	if err := refuse(dir); err != nil {
 		return nil, err
@@ -101,9 +104,8 @@ func Lock(ctx context.Context, dir string, o Options) (*Library, error) {
 	return open(ctx, dir, o, true)
 }
 
-// Check returns, without waiting for anybody, why Lock would refuse the folder
-// at dir, or why no night of that name could be written there; nil if it seems
-// fine.
+// Check returns the error with which Lock would refuse the folder at dir, or Add a
+// night of that name; nil if it finds none. It takes no lock and does not wait.
 func Check(dir, night string) error {
 	if _, err := checkNight(night); err != nil {
 		return err
@@ -124,8 +126,8 @@ func Check(dir, night string) error {
 	return nil
 }
 
-// checkChanges is Behind as far as it can be told of a library that another
-// process may be changing: when it is locked, its files are looked at too.
+// checkChanges is what Behind checks, as far as that is possible without the lock:
+// it compares the manifest with its copies in changes/, but does not look for files.
 func checkChanges(dir string) (err error) {
 	for range 2 { // a change may come between the manifest and its copy
 		m, none := ReadManifest(dir)
@@ -172,7 +174,7 @@ func refuse(dir string) error {
 	return nil
 }
 
-// hold makes a library, without a manifest, once its lock is held.
+// hold takes the lock and returns the library without its manifest.
 func hold(ctx context.Context, dir string, o Options, writable bool) (*Library, error) {
 	l := &Library{dir: dir, fs: o.FS, version: o.Version, extractor: o.Extractor, now: o.Now, partRows: o.PartRows, sampleBytes: o.SampleBytes, writable: writable, reading: o.Reading}
 	if l.fs == nil {
@@ -191,7 +193,7 @@ func hold(ctx context.Context, dir string, o Options, writable bool) (*Library, 
 	l.lock, err = lock.Take(ctx, filepath.Join(dir, lockFile), lock.Options{Shared: !writable, Waiting: o.Waiting, Limit: o.Wait})
 	switch {
 	case !writable && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)):
-		l.lock = nil // who may only read reads on, and is told if a change comes in between
+		l.lock = nil // read without a lock; damaged reports a change in between
 	case errors.Is(err, lock.ErrHeld):
 		return nil, fmt.Errorf("library: waited %v for %s: %w: wait for its end, or end it", o.Wait, dir, err)
 	case err != nil:
@@ -236,10 +238,11 @@ func open(ctx context.Context, dir string, o Options, writable bool) (_ *Library
 	return l, nil
 }
 
-// Attach opens the library at dir for reading without a lock, as its manifest
-// of that sequence describes it, whose process holds it: errChanged when it is
-// another one; less than 0: as it is, whoever may change it. Should the library change all the same, a
-// file that is not there any more is an error.
+// Attach opens the library at dir for reading without a lock. It is for workers of
+// a run whose own process holds the lock: sequence is the change that the run
+// reads, and errChanged is returned if the manifest has another. With a sequence
+// less than 0 it takes the manifest as it is; the library may then change at any
+// time, and reading a file that was removed is an error.
 func Attach(dir string, sequence int64) (*Library, error) {
 	m, err := ReadManifest(dir)
 	if err != nil {
@@ -260,7 +263,7 @@ func (l *Library) reads(total int64, unit string) (advance func(int64)) {
 	return l.reading(total, unit)
 }
 
-// Close lets other processes have the library.
+// Close releases the lock, if there is one.
 func (l *Library) Close() error {
 	if l.lock == nil {
 		return nil
@@ -271,14 +274,15 @@ func (l *Library) Close() error {
 	return nil
 }
 
-// Manifest is what the library holds; it is not to be changed.
+// Manifest returns the manifest, which the caller must not change.
 func (l *Library) Manifest() *Manifest { return l.manifest }
 
-// Path is where a file of the manifest stands.
+// Path returns the path of a file that the manifest names.
 func (l *Library) Path(name string) string { return filepath.Join(l.dir, filepath.FromSlash(name)) }
 
-// Settle makes settings those of an empty library, with config, which it keeps
-// as it is, or compares them with the library's: ErrSettings when they differ.
+// Settle sets the settings of a library that has no nights yet, together with
+// config, which is kept unread; both are written with the first night. In a library
+// with nights it compares instead, and returns ErrSettings if the settings differ.
 func (l *Library) Settle(bits int, settings map[string]string, config json.RawMessage) error {
 	if l.manifest.Settings == nil || l.writable && len(l.manifest.Nights) == 0 {
 		if !l.writable {
@@ -295,8 +299,8 @@ func (l *Library) Settle(bits int, settings map[string]string, config json.RawMe
 	return CompareSettings(l.manifest.Settings, settings)
 }
 
-// commit puts the manifest of the next change in the place of the library's,
-// and removes the files that only the old one names.
+// commit makes a change: it replaces the manifest by next, atomically, and then
+// removes the files that next does not name.
 func (l *Library) commit(next *Manifest) error {
 	if !l.writable {
 		return fmt.Errorf("library: %s was opened for reading", l.dir)
@@ -313,17 +317,16 @@ func (l *Library) commit(next *Manifest) error {
 		return err
 	}
 	l.manifest, l.hidden, l.began = next, hidden, false
-	if l.record() == nil { // else the next process records the change, which is made
+	if l.record() == nil { // else the next process does it: the change itself is made
 		l.sweep()
 	}
 	return nil
 }
 
-// sweep removes the files that changes of this library have left: those of a
-// process that was killed, those that only an earlier manifest names, and the
-// folders of nights that have none. Other files stay, whoever wrote them. What
-// cannot be removed now is tried again by the next process that changes the
-// library.
+// sweep removes what changes of this library have left: files of a killed process,
+// files that only an earlier manifest names, and empty folders of nights. It leaves
+// all other files alone. What it cannot remove, the next process that changes the
+// library tries again.
 func (l *Library) sweep() {
 	removable := l.removable()
 	named := l.manifest.named()
@@ -336,7 +339,7 @@ func (l *Library) sweep() {
 	}
 }
 
-// sweepFolder sweeps a folder, and reports whether nothing is left to do.
+// sweepFolder sweeps one folder and reports whether it removed all that it had to.
 func (l *Library) sweepFolder(folder string, named map[string]bool, removable func(string) bool) (done bool) {
 	entries, err := os.ReadDir(l.Path(folder))
 	if err != nil {
@@ -360,7 +363,7 @@ func (l *Library) sweepFolder(folder string, named map[string]bool, removable fu
 	return done
 }
 
-// hashing is a file system that notes size and SHA-256 of the file that is
+// hashing is a file system that computes size and SHA-256 of the one file that is
 // written through it.
 type hashing struct {
 	data.FS
@@ -378,7 +381,7 @@ func (h *hashing) CreateTemp(dir, pattern string) (data.File, error) {
 	return hashed{f, h}, nil
 }
 
-// file is the entry of the file at path, which was written through h.
+// file returns the manifest's entry for the file at path, written through h.
 func (h *hashing) file(path, name string, rows int64) (File, error) {
 	info, err := parquet.ReadInfo(path)
 	return File{Name: name, Rows: rows, Bytes: h.bytes, SHA256: hex.EncodeToString(h.sum.Sum(nil)), Sum: info.Checksum}, err

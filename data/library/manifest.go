@@ -1,9 +1,25 @@
-// Package library keeps the fingerprints of earlier nights: a folder of
-// Parquet files, and a manifest that says which of their rows count. A night
-// is added, replaced, expired, deleted from and compacted by writing what is
-// new under names of its own and then putting a new manifest in the place of
-// the old one, so that a library is always as it was before or after a change,
-// never between. The package never computes or compares a fingerprint.
+// Package library keeps the fingerprints of earlier nights: a folder of Parquet
+// files, and a manifest, library.json, that says which files and rows count.
+//
+//	library.json                       the manifest: nights, their files, deletions
+//	documents/night=2026-11-20/….parquet   fingerprints, one row a document
+//	merges/night=2026-11-20/….parquet      clusters that the night joined
+//	samples/night=2026-11-20/….parquet     pages of sites that have no template yet
+//	deletions/                         hashes of deleted ids
+//	templates/                         what a site's pages share
+//	changes/                           copies of the newest manifests (changes.go)
+//	index/, added/                     derived or kept by look-ups, not by this package
+//
+// Files never change once they are written. To add, replace or expire a night, to
+// delete documents or to compact files, a process first writes new files under new
+// names and then replaces the manifest atomically. So a library is always in the
+// state before a change or after it, never between. Files that no manifest names
+// any more are removed afterwards.
+//
+// A deletion hides rows at once and leaves their bytes in the files until Compact.
+// Each file notes the newest deletion that its rows already take into account.
+//
+// The package never computes or compares a fingerprint.
 package library
 
 import (
@@ -26,9 +42,9 @@ import (
 	"github.com/neardup/neardup/data"
 )
 
-// Names inside a library. Index is not the library's own: whoever looks up
-// single documents keeps there what it derives from the library. Nor is Added:
-// a service that takes pages logs them there until they are a night.
+// Names inside a library. This package does not write two of the folders. Look-ups
+// keep in Index what they derive from the library. A service that accepts pages
+// logs them in Added until they become a night.
 const (
 	ManifestFile = "library.json"
 	lockFile     = ".lock"
@@ -41,12 +57,10 @@ const (
 	Added        = "added"
 )
 
-// partition begins the name of a folder of files of one night, as Hive names
-// them.
+// partition is the prefix of a night's folder, named as Hive names partitions.
 const partition = "night="
 
-// folderOf is where the files of a night stand that are of a kind, with the slash
-// behind it.
+// folderOf is the folder of a night's files of one kind, with a slash at its end.
 func folderOf(kind, night string) string { return kind + "/" + partition + night + "/" }
 
 // FormatVersion is the version of the manifest that this package writes, and
@@ -68,7 +82,8 @@ var (
 	ErrNight = errors.New("not a night")
 )
 
-// Manifest says what a library holds. Rows that a deletion hides do not count.
+// Manifest says what a library holds. A row that a deletion hides may still be in a
+// file, but does not count as a document.
 type Manifest struct {
 	Version   int               `json:"version"`
 	Sequence  int64             `json:"sequence"`           // number of the change that made it
@@ -79,7 +94,7 @@ type Manifest struct {
 	Nights    []Night           `json:"nights"`             // in their order
 	Files     []File            `json:"files"`              // in order of name
 	Deletions []deletion        `json:"deletions,omitempty"`
-	Templates *File             `json:"templates,omitempty"` // what its texts are judged without
+	Templates *File             `json:"templates,omitempty"` // the boilerplate that was left out of its texts
 	Checksum  string            `json:"checksum,omitempty"`  // XXH3-64 of the manifest's text without it; empty in one of an earlier program
 }
 
@@ -87,21 +102,21 @@ type Manifest struct {
 type Night struct {
 	Name          string           `json:"name"`          // YYYY-MM-DD, and more behind it if a date has several
 	Added         time.Time        `json:"added"`         // UTC
-	Run           string           `json:"run,omitempty"` // what its run calls itself
+	Run           string           `json:"run,omitempty"` // the run's own name, which tells it from another run of that night
 	Rows          int64            `json:"rows"`
-	Deleted       int64            `json:"deleted,omitempty"` // of them hidden by deletions and still in the files
+	Deleted       int64            `json:"deleted,omitempty"` // of Rows, those that are hidden but still in the files
 	LengthClasses map[string]int64 `json:"length_classes"`    // rows by length class when the night was added
-	Extents       []extent         `json:"extents"`           // where the rows stand, in the order in which they were added
+	Extents       []extent         `json:"extents"`           // its document files, in the order in which rows were added
 	Merges        string           `json:"merges,omitempty"`  // file of the cluster merges that the night brought
 	Samples       string           `json:"samples,omitempty"` // file of its sampled pages of sites without a template
 
-	// Extractor is the version of what found the texts in pages of HTML; 0: its
-	// documents had texts, or they are of a program that did not note it.
+	// Extractor is the version of the extractor that found the texts in HTML pages.
+	// 0: the documents came with texts, or the program that added them noted none.
 	Extractor int `json:"extractor,omitempty"`
 }
 
-// Extracted returns the nights whose texts were found by another version than
-// that, and how many documents they have. Nights that do not say count too.
+// Extracted returns the nights whose texts were extracted by another version than
+// that, and the number of their documents. Nights without a version are among them.
 func (m *Manifest) Extracted(version int) (nights []string, documents int64) {
 	for _, n := range m.Nights {
 		if n.Extractor != version {
@@ -112,7 +127,7 @@ func (m *Manifest) Extracted(version int) (nights []string, documents int64) {
 	return nights, documents
 }
 
-// NightOf returns the night that a file is of.
+// NightOf returns the night that the file of that name belongs to.
 func (m *Manifest) NightOf(file string) (Night, bool) {
 	if i := slices.IndexFunc(m.Nights, func(n Night) bool { return n.holds(file) }); i >= 0 {
 		return m.Nights[i], true
@@ -120,7 +135,7 @@ func (m *Manifest) NightOf(file string) (Night, bool) {
 	return Night{}, false
 }
 
-// holds reports whether a file is the night's.
+// holds reports whether the file of that name belongs to the night.
 func (n Night) holds(file string) bool {
 	return n.Merges == file || n.Samples == file || slices.ContainsFunc(n.Extents, func(e extent) bool { return e.File == file })
 }
@@ -148,12 +163,12 @@ type File struct {
 	Rows    int64  `json:"rows"`
 	Bytes   int64  `json:"bytes"`
 	SHA256  string `json:"sha256"`
-	Sum     string `json:"sum,omitempty"` // checksum that a Parquet file has of itself
-	Deleted int64  `json:"deleted"`       // deletions up to this sequence are no more among its rows
+	Sum     string `json:"sum,omitempty"` // the checksum in the Parquet file's own metadata
+	Deleted int64  `json:"deleted"`       // no row is hidden by a deletion up to this sequence
 }
 
-// deletion hides documents of all nights: at once those that the files hold,
-// and, unless Once, those of later nights too.
+// deletion hides documents. It holds for all nights that the library has and,
+// unless Once, for all nights that are added later.
 type deletion struct {
 	Sequence int64     `json:"sequence"`
 	At       time.Time `json:"at"`

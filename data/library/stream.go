@@ -34,9 +34,9 @@ type Split struct {
 // all is the split of the whole file.
 func (f File) all() Split { return Split{f.Name, 0, f.Rows} }
 
-// Splits cuts what Stream would read with these options into splits of whole
-// row groups, each of one file and of about so many rows at least, unless its
-// file has less.
+// Splits cuts what Stream would read with these options into splits. Each is a
+// number of whole row groups of one file, with at least so many rows unless the
+// rest of the file has fewer.
 func (l *Library) Splits(o StreamOptions, rows int64) ([]Split, error) {
 	groups, err := l.groups(o)
 	if err != nil {
@@ -55,21 +55,20 @@ func (l *Library) Splits(o StreamOptions, rows int64) ([]Split, error) {
 	return splits, nil
 }
 
-// batchRows is how many rows are read at once, at most.
+// batchRows is the most rows of a Batch.
 const batchRows = 8 << 10
 
-// Batch is a stretch of one night's documents; of columns that were not asked
-// for their fields are empty. Rows that do not count are not among them. It is
-// valid until visit returns.
+// Batch is a number of documents of one night, without deleted ones. The fields of
+// columns that were not asked for are empty. It is valid until visit returns.
 type Batch struct {
 	Night   string
 	Rows    []data.LibraryRow
 	Numbers []int64 // of the rows within their file
-	deleted int64   // the file knows deletions up to this sequence
+	deleted int64   // File.Deleted of their file
 }
 
-// group is the piece of work of one goroutine: a row group of a night's file, rows
-// first to end of it.
+// group is one goroutine's piece of work: a row group, the rows first to end-1 of a
+// night's file.
 type group struct {
 	night      string
 	file       File
@@ -84,10 +83,10 @@ func (g group) in(splits []Split) bool {
 	})
 }
 
-// Stream calls visit with every document of the library once, some thousand
-// at a time: batches of the same worker one after another, those of different
-// workers at once, in any order. It holds a batch for each worker, however large
-// the library is.
+// Stream calls visit once for every document that the options select, in batches.
+// Different workers call visit at the same time, and batches come in any order; one
+// worker's calls follow each other. Memory is one batch per worker, however large the
+// library is. The first error of visit ends Stream.
 func (l *Library) Stream(ctx context.Context, o StreamOptions, visit func(worker int, b *Batch) error) error {
 	groups, err := l.groups(o)
 	if err != nil {
@@ -154,8 +153,8 @@ func (l *Library) groups(o StreamOptions) (groups []group, err error) {
 	return groups, nil
 }
 
-// is returns an error unless the open file is the one that the manifest names:
-// a sound one may be of another night or of another library.
+// is returns an error unless the file at path, of which info was read, is the one in
+// the manifest. A file can be undamaged and still be another night's or library's.
 func (f File) is(path string, info parquet.Info) error {
 	if f.Sum != "" && f.Sum != info.Checksum {
 		return fmt.Errorf("%s: it is another file than %s names", path, ManifestFile)
@@ -163,7 +162,9 @@ func (f File) is(path string, info parquet.Info) error {
 	return nil
 }
 
-// damaged is the error for a file of the library that cannot be read.
+// damaged wraps the error of a file of the library that cannot be read: in
+// errChanged if the library was read without a lock and has changed meanwhile, else in
+// errDamaged.
 func (l *Library) damaged(err error) error {
 	if l.lock == nil {
 		if m, now := ReadManifest(l.dir); now == nil && m.change() != l.manifest.change() {
@@ -219,9 +220,9 @@ func (l *Library) streamGroup(ctx context.Context, g group, columns []string, vi
 	}
 }
 
-// Rows calls yield with every document of the nights asked for, the nights in their
-// order, those of a night in that in which its run added them. The row is valid
-// during the call.
+// Rows calls yield with every document that the options select, one at a time: by
+// night, and within a night in the order in which the run added them. The row is
+// valid only during the call.
 func (l *Library) Rows(ctx context.Context, o StreamOptions, yield func(*data.LibraryRow) error) error {
 	o.Workers = 1
 	return l.Stream(ctx, o, func(_ int, b *Batch) error {
@@ -248,9 +249,9 @@ func readTable[R any](ctx context.Context, l *Library, name string, t *data.Tabl
 	return parquet.ReadTable(ctx, l.Path(name), t, yield)
 }
 
-// Current gives the clusters of these ids today: merges of the nights of
-// smaller names than before ("": of all nights) turn an id into that of the
-// cluster that took its documents. Ids that no merge names are left out.
+// Current maps ids of clusters to the clusters that have their documents now. It
+// follows the merges of all nights whose names are smaller than before ("": of all
+// nights). Clusters that were never merged are not in the map.
 func (l *Library) Current(ctx context.Context, before string, ids []string) (map[string]string, error) {
 	now := map[string]string{}
 	members := map[string][]string{} // ids by what they are now
