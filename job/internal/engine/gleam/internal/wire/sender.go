@@ -79,7 +79,7 @@ func (s *Sender) Flush() error {
 }
 
 // End sends every destination its End frame, with the account of what it was sent;
-// counted is the number of the task's own input records. The caller calls Flush
+// counted is what the task counted of its own input. The caller calls Flush
 // before.
 func (s *Sender) End(counted uint64) error {
 	f := s.header
