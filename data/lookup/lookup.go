@@ -1,8 +1,11 @@
-// Package lookup says what a store of single documents has to do, so that one
-// page can be compared with a library without reading the library. A store
-// keeps documents under keys and gives those back that share one with a query;
-// it never computes a key or a verdict. Implementations are in the folders
-// below; the tests here are what all of them must pass.
+// Package lookup defines a store of documents by key, so that one page can be
+// compared with a library without reading the library. A caller puts documents with
+// their keys, in several tables, and queries for those that share a key with a page.
+// A store never computes a key or a verdict.
+//
+// Documents are put and dropped in parts; a part is what was derived from one file
+// of the library. Implementations are in the folders below. The tests here are the
+// conformance suite that each must pass.
 package lookup
 
 import (
@@ -13,28 +16,28 @@ import (
 	"slices"
 )
 
-// Table is a kind of key. A document may have any number of keys in a table.
+// Table describes one table of keys. A document may have any number of keys in it.
 type Table struct {
 	// Width is how many bits a value has, 1 to 32.
 	Width int
-	// Prints says that documents which share a value are wanted only if their
-	// fingerprints are within the query's distance.
+	// Prints says that the table's keys are made of fingerprints: documents under a
+	// key are hits only if their fingerprints are within the query's distance.
 	Prints bool
 }
 
-// Schema is what the documents of a store have in common.
+// Schema describes the keys and fingerprints of a store.
 type Schema struct {
 	Bits   int // of a fingerprint: 32, 64 or 128
 	Tables []Table
-	// Or are schemas that a store which has one of them keeps instead.
+	// Or are alternatives: a store that already has one of them keeps it.
 	Or []Schema `json:"-"`
 }
 
-// Equal reports whether documents are kept in the same way.
+// Equal reports whether both have the same fingerprints and tables. It ignores Or.
 func (s Schema) Equal(o Schema) bool { return s.Bits == o.Bits && slices.Equal(s.Tables, o.Tables) }
 
-// Adopt returns the schema that a store keeps which has one already: that, if it
-// may, else s. Nothing is left to choose.
+// Adopt returns the schema to use for a store that already has one: has, if it is
+// among s.Or, else s. The result has no alternatives.
 func (s Schema) Adopt(has Schema) Schema {
 	if i := slices.IndexFunc(s.Or, has.Equal); i >= 0 {
 		s = s.Or[i]
@@ -73,10 +76,10 @@ type Key struct {
 	Value uint32
 }
 
-// Entry is a document of a store.
+// Entry is a document in a store.
 type Entry struct {
 	Row       int64 // its number within its part
-	Keys      []Key // when it is put; a store does not give them back
+	Keys      []Key // only for Put: hits have none
 	ID        []byte
 	Hi, Lo    uint64
 	Normal    bool // of normal length
@@ -92,31 +95,32 @@ type Query struct {
 	Keys     []Key
 	Hi, Lo   uint64
 	Distance int
-	// Reach says, by key, in how many bits a value of a table with Prints may
-	// differ from the key's; nil: in none.
+	// Reach has, for each of Keys, in how many bits a value may differ from the
+	// key's and still be looked up; nil: in none. It is 0 in tables without Prints.
 	Reach []int
-	// All asks for every document of normal length within the distance,
-	// whatever its keys. If Reach is not nil then keys and reach are such that
-	// they find all these documents (see Reaches), so that a store need not
-	// look at every one.
+	// All asks for every document of normal length within the distance, whatever
+	// its keys. If Reach is not nil, the caller promises that Keys with Reach lead
+	// to all of these documents (see Reaches), so a store need not compare every
+	// document.
 	All bool
-	// Parts are to be there, in order of name: ErrParts if one is not.
+	// Parts are parts that the store must have, in order of name: ErrParts if it
+	// lacks one.
 	Parts []string
-	// Work, unless nil, is set to what the answer took.
+	// Work, unless nil, is set to the work that the query took.
 	Work *Work
 }
 
-// Work is what a query takes of the tables with Prints.
+// Work counts a query's work in the tables with Prints.
 type Work struct {
-	Values     int // that were looked up, in each part
-	Candidates int // documents under them whose fingerprints were compared, one as often as it stood there
+	Values     int // looked up, summed over the parts
+	Candidates int // fingerprints compared; a document counts each time that it was found
 }
 
-// Limit bounds a query's hits of tables with Prints, the nearest first, and
-// those of each other key.
+// Limit bounds the answer: at most so many hits from tables with Prints, the
+// nearest, and so many for each key of another table.
 const Limit = 1000
 
-// Check returns the first mistake of a query to a store of the schema.
+// Check returns the first mistake in a query to a store of the schema.
 func (q *Query) Check(s Schema) error {
 	if q.Reach != nil && len(q.Reach) != len(q.Keys) {
 		return fmt.Errorf("lookup: reach of %d keys, there are %d", len(q.Reach), len(q.Keys))
@@ -132,7 +136,7 @@ func (q *Query) Check(s Schema) error {
 	return nil
 }
 
-// ReachOf is how far key i reaches.
+// ReachOf is the reach of key i in bits.
 func (q *Query) ReachOf(i int) int {
 	if q.Reach == nil {
 		return 0
@@ -140,7 +144,7 @@ func (q *Query) ReachOf(i int) int {
 	return q.Reach[i]
 }
 
-// Apart is the distance of a fingerprint from the query's.
+// Apart is the Hamming distance of a fingerprint from the query's.
 func (q *Query) Apart(hi, lo uint64) int {
 	return bits.OnesCount64(hi^q.Hi) + bits.OnesCount64(lo^q.Lo)
 }
@@ -156,24 +160,25 @@ type Hit struct {
 // cannot.
 var ErrScan = errors.New("this store finds documents by their keys only")
 
-// ErrParts is returned by a store that does not have, or not any more, the parts
-// that a query is about.
+// ErrParts is returned by a store that lacks a part which the query names.
 var ErrParts = errors.New("parts of this store are not there")
 
 // Store keeps documents in parts: a part is put and dropped as a whole. All
 // methods are safe for concurrent use.
 type Store interface {
-	// Schema is what the documents have in common.
+	// Schema is the schema that the store uses.
 	Schema() Schema
-	// Parts names the parts that are there, in order.
+	// Parts returns the names of the parts, in order.
 	Parts(ctx context.Context) ([]string, error)
-	// Put makes the documents that each yields, rows ascending, a part, in the
-	// place of one of that name. A part is there only once it is complete.
+	// Put writes a part, or replaces the one of that name. each yields its
+	// documents with ascending rows. Other calls see the part only once it is
+	// complete.
 	Put(ctx context.Context, part string, each func(yield func(*Entry) error) error) error
-	// Drop removes a part; one that is not there is no error.
+	// Drop removes a part. It is no error if there is none of that name.
 	Drop(ctx context.Context, part string) error
-	// Near returns each document that shares a key with the query, or is
-	// within its distance, once: in order of distance, part and row.
+	// Near returns the documents that share a key with the query or, if it asks
+	// for All, are within its distance: each once, in order of distance, part and
+	// row, up to Limit.
 	Near(ctx context.Context, q *Query) ([]Hit, error)
 	Close() error
 }

@@ -1,14 +1,17 @@
 package lookup
 
-// Reaches says how far to look in each table to find every fingerprint within a
-// distance: in how many bits a value may differ, -1 for a table that need not be
-// looked at. The tables' values are all choices of so many of the segments that
-// the fingerprint's bits are cut into, in lexicographic order: one of four gives
-// four tables, two of five ten.
+// Reaches returns, for each table, in how many bits a looked-up value must be
+// allowed to differ so that all tables together find every fingerprint within the
+// distance; -1 for a table that need not be looked at. A fingerprint is cut into
+// segments, and each table's key is a choice of so many of them, in lexicographic
+// order: 1 of 4 segments gives 4 tables, 2 of 5 gives 10.
 //
-// Differing bits that are spread evenly leave the chosen segments with fewest of
-// them the most: so far all tables together have to reach. Then each reaches less
-// as long as there is another for every way in which the bits may fall.
+// However the differing bits fall, one table's segments have the fewest of them. That
+// number is largest when the bits are spread evenly over the segments, and it is
+// enough as the reach of every table. From there, Reaches lowers one table's reach
+// after the other, as long as for every distribution of the differing bits over the
+// segments some table still finds the fingerprint. If there are too many
+// distributions to try (maxWays), every table keeps the first reach.
 func Reaches(segments, chosen, distance int) []int {
 	least, more := distance/segments, distance%segments
 	most := chosen*least + max(0, chosen-(segments-more))
@@ -35,11 +38,12 @@ func Reaches(segments, chosen, distance int) []int {
 	return reach
 }
 
-// maxWays bounds what Reaches tries: beyond it there are too many values to look
-// up anyway.
+// maxWays bounds how many distributions Reaches tries. With more there are too many
+// values to look up anyway.
 const maxWays = 1 << 16
 
-// choices appends all choices of so many segments, from one on.
+// choices appends to all every choice that extends have by so many of the segments
+// from the number from on.
 func choices(segments, chosen, from int, have []int, all *[][]int) {
 	if chosen == 0 {
 		*all = append(*all, append([]int{}, have...))
@@ -50,7 +54,8 @@ func choices(segments, chosen, from int, have []int, all *[][]int) {
 	}
 }
 
-// ways is how many there are to put bits into segments.
+// ways is the number of ways to distribute so many bits over the segments; above
+// maxWays it need not be exact.
 func ways(segments, bits int) int {
 	n := 1
 	for i := 1; i < segments && n <= maxWays; i++ {
@@ -59,8 +64,9 @@ func ways(segments, bits int) int {
 	return n
 }
 
-// reached reports whether, in whatever way the bits that are left fall into the
-// segments from one on, a table reaches them.
+// reached reports whether, however the left bits are distributed over the segments
+// from segment on, some table's reach covers its share. in has the bits of each
+// segment before.
 func reached(tables [][]int, reach, in []int, segment, left int) bool {
 	if segment == len(in)-1 {
 		in[segment] = left

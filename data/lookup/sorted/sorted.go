@@ -1,8 +1,18 @@
-// Package sorted is a lookup store of files of its own, without a server: for
-// each part a file that is mapped into memory, in which every table's
-// documents stand in order of value, with an index of where the leading bits
-// of a value start. A look-up touches a few pages of each part. It never
-// changes a file.
+// Package sorted is a lookup store in files, without a server. Each part is one file
+// that is mapped into memory and never changes:
+//
+//	magic, name of the part
+//	documents       each with its fingerprint and texts
+//	offsets         where each document starts
+//	for each table
+//	    tops        by the leading bits of a value: where its postings start
+//	    postings    value and document, 4 bytes each, ascending
+//	    prints      the postings' fingerprints, in tables that have them (see beside)
+//	directory       where the tables stand; a checksum of each block of blockBytes
+//
+// A look-up of a value finds a range of postings by the leading bits, searches it
+// by bisection, and compares the fingerprints beside. So it touches a few pages of
+// each part. A block's checksum is compared when the block is first read.
 package sorted
 
 import (
@@ -39,16 +49,16 @@ type store struct {
 	schema lookup.Schema
 	fs     data.FS
 
-	// probeCost is how many fingerprints are compared in the time that one value
-	// of a part is looked up in.
+	// probeCost is how many fingerprints can be compared in the time that looking
+	// up one value in a part takes.
 	probeCost int
 
 	mu    sync.RWMutex
 	parts []*part // in order of name
 }
 
-// Options of a store; the zero value is for use, the rest for tests and
-// measurements.
+// Options of a store. The zero value is the default; tests and measurements set
+// others.
 type Options struct {
 	FS        data.FS // what the parts are written with; nil: data.OS
 	ProbeCost int     // fingerprints compared in the time of one look-up; 0: as measured
@@ -59,8 +69,8 @@ const measuredProbeCost = 100
 
 const extension = ".idx"
 
-// magic begins a part's file; it changes with the format. The part's name stands
-// behind it: a file that was given another's name is not taken for it.
+// magic begins a part's file and changes with the format. The part's name follows,
+// so that a file which was renamed is not taken for another part.
 const magic = "ndlookup5"
 
 // head is what a part's file begins with.
@@ -69,29 +79,29 @@ func head(name string) []byte {
 	return append(b, name...)
 }
 
-// blockBytes is the size of the blocks that have checksums: a page, which is
-// read as a whole anyway.
+// blockBytes is the size of the blocks with a checksum: a page of memory, which the
+// system reads as a whole anyway.
 const blockBytes = 4 << 10
 
-// topBits is how many leading bits of a value the index of a table with so many
-// postings has.
+// topBits is how many leading bits of a value the tops of a table with so many
+// postings are indexed by.
 func topBits(t lookup.Table, postings uint64) int {
 	return min(t.Width, bits.Len64(postings), 16)
 }
 
-// beside reports whether the fingerprints of table i, of so many postings, stand
-// beside them: where there are fewer postings than values, most values have none,
-// and the few candidates are read from their documents. Those of the first table
-// with Prints always do: they are all fingerprints, see scan.
+// beside reports whether table i, with so many postings, stores their fingerprints
+// beside them. With fewer postings than possible values most values have none, and
+// the few candidates' fingerprints are read from their documents instead. The first
+// table with Prints always stores them: scan reads all fingerprints there.
 func beside(s lookup.Schema, i int, postings uint64) bool {
 	t := s.Tables[i]
 	first := slices.IndexFunc(s.Tables, func(t lookup.Table) bool { return t.Prints })
 	return t.Prints && (i == first || postings>>t.Width > 0)
 }
 
-// Open opens the folder at dir, which is made when it is not there. Files of a
-// schema that the store may not keep, or of another format, are removed: what a
-// store holds is derived from elsewhere.
+// Open opens the store in the folder at dir, and makes the folder if it is missing.
+// It removes parts of another format, or of a schema that is not the wanted one or
+// one of its alternatives: a store is derived data and can be made again.
 func Open(dir string, schema lookup.Schema, o Options) (lookup.Store, error) {
 	if err := schema.Check(); err != nil {
 		return nil, err
@@ -135,7 +145,8 @@ func Open(dir string, schema lookup.Schema, o Options) (lookup.Store, error) {
 	return s, nil
 }
 
-// existing is the first of the schemas that a file has; none, if none has.
+// existing returns the first of the schemas that a file in the folder has; the zero
+// Schema if there is none.
 func existing(dir string, entries []fs.DirEntry, schemas []lookup.Schema) lookup.Schema {
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), extension)
@@ -152,21 +163,21 @@ func existing(dir string, entries []fs.DirEntry, schemas []lookup.Schema) lookup
 	return lookup.Schema{}
 }
 
-// left is how old a temporary file is of which it is certain that nobody writes
-// to it any more: other processes may be putting parts.
+// left is the age from which a temporary file is taken for abandoned. Younger ones
+// may belong to another process that is writing a part.
 const left = 24 * time.Hour
 
-// removeLeft removes the file at path if it is one that a killed process left.
+// removeLeft removes the file at path if it is a temporary one of a killed process.
 func removeLeft(path string) {
 	if !data.IsTemporary(path) {
 		return
 	}
 	if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > left {
-		_ = os.Remove(path) // else the next one tries
+		_ = os.Remove(path) // on an error the next Open tries again
 	}
 }
 
-// Close unmaps the files; no look-up may be under way.
+// Close unmaps the files. It waits for look-ups that are running.
 func (s *store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,8 +235,8 @@ func (s *store) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(s.parts, name, func(p *part, name string) int { return strings.Compare(p.name, name) })
 }
 
-// Put writes a part. It holds 8 bytes for each key of its documents, and 24 for
-// each of them. The folder is made again should it be gone.
+// Put writes a part. It needs memory of 8 bytes for each key of the documents, and of
+// 24 bytes for each document. If the folder is gone, it is made again.
 func (s *store) Put(ctx context.Context, name string, each func(yield func(*lookup.Entry) error) error) (err error) {
 	path, err := s.path(name)
 	if err != nil {
@@ -305,8 +316,8 @@ func (s *store) Put(ctx context.Context, name string, each func(yield func(*look
 	return s.show(path, name)
 }
 
-// end writes what stands behind the last block: the directory and the blocks'
-// sums.
+// end writes what follows the last block: the directory, the blocks' checksums, a
+// checksum of both, and their length.
 func (w *writer) end(directory []uint64) {
 	w.endBlock()
 	var tail []byte
@@ -318,7 +329,8 @@ func (w *writer) end(directory []uint64) {
 	w.bytes(tail)
 }
 
-// show opens a part that was written, in the place of one of that name.
+// show opens a part that was written and puts it among the store's, in the place of
+// the one of that name.
 func (s *store) show(path, name string) error {
 	p, err := openPart(path, name, s.schema)
 	if err != nil {
@@ -343,7 +355,8 @@ func flag(b bool) uint64 {
 	return 0
 }
 
-// writer counts what it writes, sums it up by blocks and keeps the first error.
+// writer counts the bytes it writes, makes a checksum of each block and keeps the
+// first error.
 type writer struct {
 	out   *data.AtomicFile
 	at    uint64
@@ -373,7 +386,7 @@ func (w *writer) endBlock() {
 	}
 }
 
-// align fills up to a multiple of eight bytes.
+// align writes zeros up to a multiple of eight bytes.
 func (w *writer) align() {
 	w.bytes(make([]byte, -w.at&7))
 }
@@ -386,7 +399,7 @@ func (w *writer) uint64s(all []uint64) {
 	}
 }
 
-// each writes the number of each posting's document.
+// each writes, for each posting, the number that of has for its document.
 func (w *writer) each(postings, of []uint64) {
 	for _, p := range postings {
 		w.uint64s(of[uint32(p):][:1])
@@ -397,25 +410,25 @@ func (w *writer) each(postings, of []uint64) {
 type part struct {
 	path, name string
 	mapped     []byte
-	end        uintptr         // of what has sums
-	sums       []byte          // of its blocks, 8 bytes each
-	sound      []atomic.Uint32 // a bit for each block that was as its sum says
+	end        uintptr         // of the bytes that have checksums
+	sums       []byte          // checksums of their blocks, 8 bytes each
+	sound      []atomic.Uint32 // a bit for each block whose checksum was found right
 	offsets    []uint64
 	tables     []table
 }
 
 type table struct {
 	lookup.Table
-	top      int      // bits of a value that tops tells
-	tops     []uint64 // where the postings of these bits start, and end
-	postings []uint64 // ascending: a value, and the place among the part's documents of one that has it
-	lo, hi   []uint64 // fingerprints, where they stand beside; hi of 128 bits only
+	top      int      // leading bits of a value that tops is indexed by
+	tops     []uint64 // by those bits: number of the first posting; one more ends the last
+	postings []uint64 // ascending: the value in the upper 32 bits, the document's number in the lower
+	lo, hi   []uint64 // the postings' fingerprints, if stored (see beside); hi only for 128 bits
 }
 
 var errSchema = errors.New("not a part of that name and schema, or not whole")
 
-// openPart maps a file; errSchema for one that is not the part of that name, not
-// of the schema, or not whole.
+// openPart maps a file. errSchema: the file is incomplete, or not the part of that
+// name and schema.
 func openPart(path, name string, schema lookup.Schema) (_ *part, err error) {
 	mapped, err := mapFile(path)
 	if err != nil {
@@ -428,8 +441,8 @@ func openPart(path, name string, schema lookup.Schema) (_ *part, err error) {
 	return p, nil
 }
 
-// read takes the tables of the file, and reports whether they are the schema's and
-// whole.
+// read finds the tables in the file by its directory, and reports whether they are
+// the schema's and all of them are within the file.
 func (p *part) read(schema lookup.Schema) bool {
 	b := p.mapped
 	begins := head(p.name)
@@ -495,7 +508,8 @@ func (p *part) read(schema lookup.Schema) bool {
 	return true
 }
 
-// view is n numbers of b, from at on, where they fit.
+// view returns n numbers of b, from the offset at on. The caller has checked that they
+// are within b and aligned.
 func view(b []byte, at, n uint64) []uint64 {
 	if n == 0 {
 		return nil
@@ -505,8 +519,9 @@ func view(b []byte, at, n uint64) []uint64 {
 
 func (p *part) close() error { return unmap(p.mapped) }
 
-// read returns numbers of a part from one to another. It panics with ErrEntry,
-// or as for an index out of range, unless they are as they were written.
+// read returns numbers[from:to] of a part after it has compared their blocks'
+// checksums. It panics with ErrEntry if one is wrong, and as slicing does if damage
+// led to an index out of range; Near recovers both.
 func read[T any](p *part, numbers []T, from, to int) []T {
 	numbers = numbers[from:to]
 	if len(numbers) > 0 {
@@ -516,8 +531,8 @@ func read[T any](p *part, numbers []T, from, to int) []T {
 	return numbers
 }
 
-// check compares the blocks that have a byte between from and to with their
-// sums, each once.
+// check compares the checksums of the blocks that have a byte in [from, to), each
+// block once in the life of the part. It panics with ErrEntry if one is wrong.
 func (p *part) check(from, to uintptr) {
 	for b := from / blockBytes; b*blockBytes < to; b++ {
 		if p.sound[b/32].Load()>>(b%32)&1 == 1 {
@@ -531,7 +546,7 @@ func (p *part) check(from, to uintptr) {
 	}
 }
 
-// span is where the postings of a value stand.
+// span returns the range of the table's postings with a value.
 func (p *part) span(t *table, value uint32) (from, to int) {
 	at := int(value >> (t.Width - t.top))
 	tops := read(p, t.tops, at, at+2)
@@ -551,21 +566,21 @@ func (p *part) span(t *table, value uint32) (from, to int) {
 	return from, from + sort.Search(to-from, func(i int) bool { return posting(from+i)>>32 > uint64(value) })
 }
 
-// near is a document that a table gave.
+// near is a document that was found in a table.
 type near struct {
 	part     *part
 	row      uint32
 	distance int
 }
 
-// Near looks every key up in every part. Of a part that is asked for all near
-// documents it compares all fingerprints where that is less work.
+// Near looks every key up in every part. For a query of All it compares all
+// fingerprints of a part instead, where that is less work.
 func (s *store) Near(ctx context.Context, q *lookup.Query) (hits []lookup.Hit, err error) {
 	if err := q.Check(s.schema); err != nil {
 		return nil, err
 	}
-	// What is not as it was written panics, and a file that was cut while it is
-	// mapped is a fault.
+	// Damage found by a checksum panics. A file that was truncated while it is
+	// mapped causes a memory fault, which becomes a panic here.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		var fault runtime.Error
@@ -628,7 +643,7 @@ func (s *store) Near(ctx context.Context, q *lookup.Query) (hits []lookup.Hit, e
 	return s.hits(q, append(found[:min(len(found), lookup.Limit)], others...))
 }
 
-// hits reads the documents, each once, and puts them in the order of Near.
+// hits reads the documents, each once, and sorts them as Near returns them.
 func (s *store) hits(q *lookup.Query, all []near) ([]lookup.Hit, error) {
 	hits := make([]lookup.Hit, 0, len(all))
 	type place struct {
@@ -652,7 +667,8 @@ func (s *store) hits(q *lookup.Query, all []near) ([]lookup.Hit, error) {
 	return hits, nil
 }
 
-// compare compares the fingerprints of a table's postings from one to another.
+// compare appends to found the documents of the table's postings from to to-1 whose
+// fingerprints are within the query's distance.
 func (p *part) compare(q *lookup.Query, t *table, from, to int, found []near) []near {
 	if t.lo == nil {
 		for _, posting := range read(p, t.postings, from, to) {
@@ -682,8 +698,8 @@ func (p *part) compare(q *lookup.Query, t *table, from, to int, found []near) []
 	return found
 }
 
-// scans reports whether it is less work to compare all fingerprints than to
-// look up the values that the keys reach.
+// scans reports whether comparing all fingerprints of the part is less work than
+// looking up the values within the keys' reach.
 func (p *part) scans(q *lookup.Query, probeCost int) bool {
 	all, work := 0, 0.0
 	for i, k := range q.Keys {
@@ -698,7 +714,7 @@ func (p *part) scans(q *lookup.Query, probeCost int) bool {
 	return work >= float64(all)
 }
 
-// scan compares all fingerprints of the first table that has them.
+// scan compares all fingerprints: those of the first table with Prints.
 func (p *part) scan(q *lookup.Query, found []near, work *lookup.Work) []near {
 	for i := range p.tables {
 		t := &p.tables[i]
@@ -711,7 +727,8 @@ func (p *part) scan(q *lookup.Query, found []near, work *lookup.Work) []near {
 	return found
 }
 
-// document is what AppendEntry wrote of one; nothing for a row that is none.
+// document returns a document's bytes, as AppendEntry wrote them; nil if there is none
+// of that number.
 func (p *part) document(row uint32) []byte {
 	if uint64(row)+1 >= uint64(len(p.offsets)) {
 		return nil

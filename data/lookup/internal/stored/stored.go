@@ -1,6 +1,6 @@
-// Package stored is what the stores of documents share: the bytes of an entry and
-// of its keys, the values within a key's reach, and the store that keeps them in a
-// server, of whatever kind. It opens nothing.
+// Package stored has what the lookup stores share: the encoding of documents and
+// keys, the values within a key's reach, and a Store on top of any server that
+// implements Server. It opens no file and no connection.
 package stored
 
 import (
@@ -16,11 +16,11 @@ import (
 	"github.com/neardup/neardup/data/lookup"
 )
 
-// ErrEntry is returned for bytes that are no entry.
+// ErrEntry is returned for bytes that cannot be decoded as an entry.
 var ErrEntry = errors.New("a document is damaged")
 
-// AppendEntry appends an entry without its keys: row, fingerprint, lane,
-// length, and its texts, each behind its length.
+// AppendEntry appends the encoding of an entry without its keys: row, fingerprint,
+// normal flag, length, and then the texts, each preceded by its length.
 func AppendEntry(dst []byte, e *lookup.Entry) []byte {
 	dst = binary.AppendUvarint(dst, uint64(e.Row))
 	dst = binary.LittleEndian.AppendUint64(dst, e.Lo)
@@ -37,7 +37,7 @@ func AppendEntry(dst []byte, e *lookup.Entry) []byte {
 	return dst
 }
 
-// Fingerprint is that of what AppendEntry wrote.
+// Fingerprint returns the fingerprint of an entry that AppendEntry encoded.
 func Fingerprint(b []byte) (hi, lo uint64, err error) {
 	_, n := binary.Uvarint(b)
 	if n <= 0 || len(b) < n+16 {
@@ -46,8 +46,8 @@ func Fingerprint(b []byte) (hi, lo uint64, err error) {
 	return binary.LittleEndian.Uint64(b[n+8:]), binary.LittleEndian.Uint64(b[n:]), nil
 }
 
-// ParseEntry reads what AppendEntry wrote, and returns what is behind it. The
-// texts are copies; the keys stay as they are.
+// ParseEntry decodes what AppendEntry encoded into e, and returns the bytes behind it.
+// The texts are copies. It leaves e.Keys alone.
 func ParseEntry(b []byte, e *lookup.Entry) (rest []byte, err error) {
 	number := func() uint64 {
 		v, n := binary.Uvarint(b)
