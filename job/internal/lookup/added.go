@@ -27,17 +27,17 @@ import (
 
 // AddedOptions of Index.OpenAdded. Zero values are the defaults.
 type AddedOptions struct {
-	Pages   int           // of a file of the log, and so of a night, about; 200,000
-	Waiting int           // pages that are no night yet, at most; five files
-	Every   time.Duration // how old the first page of a file may become; 24 h
-	Wait    time.Duration // for a library that others hold, each time; 1 min
+	Pages   int           // about how many pages a log file, and so a night, has; default 200,000
+	Waiting int           // most pages that wait to become a night; default five files
+	Every   time.Duration // age of a file's first page at which it becomes a night; default 24 h
+	Wait    time.Duration // how long to wait for a library that others hold, each time; default 1 min
 
-	// Through, when not nil, is what the log writes through: a test's that fails.
+	// Through, when not nil, wraps the log's file. Tests make writes fail with it.
 	Through func(wal.File) wal.File
-	// Page, when not nil, is called before a page of a batch is put in its place.
+	// Page, when not nil, is called before a page of a batch is added.
 	Page func()
-	// Step, when not nil, is called between the steps of making a night; an error
-	// ends it there, as a killed process would.
+	// Step, when not nil, is called between the steps of making a night. An error
+	// stops it there, as a crash would.
 	Step func(step string) error
 }
 
@@ -53,15 +53,23 @@ func (o AddedOptions) withDefaults() AddedOptions {
 	return o
 }
 
-// Added is what has been added to a library since its last night: in a log on
-// the disk, and in memory, where look-ups see it. The log is a row of files, each
-// of which becomes a night. One process at a time has the log of a library.
+// Added keeps the pages that were added to a library and are not a night yet: in a
+// log on the disk, and in memory, where look-ups find them. The log is a sequence of
+// files; each becomes a night. Only one process at a time can have a library's log.
 //
-// A page is compared with all that is there and becomes a part of it in one step,
-// so of equal pages that come at once one is the first. It is seen by look-ups,
-// and its sender answered, when it is on the disk: a goroutine writes what has
-// come in the meantime as a group and syncs it. If it cannot, the whole group
-// fails, and so do the pages that have come since, which may have been told of it.
+// How a page is added:
+//
+//	ask      search the library, without a lock
+//	join     under changing: search the pages in memory, put this one among them and
+//	         into the pending group; of equal pages sent at once, one is the first
+//	commit   one goroutine writes the pending group to the log and syncs it
+//	wait     the sender gets its answer; from now on look-ups see the page
+//
+// While a group is being written, the next one fills. If the write fails, its pages are
+// taken back, and so are those of the next group: their answers may name pages that
+// are gone. All their senders get an error.
+//
+// Its methods are safe for concurrent use.
 type Added struct {
 	index    *Index
 	dir      string
@@ -71,28 +79,30 @@ type Added struct {
 	settings string // checksum of the library's
 	sequence int    // of the last file
 
-	// Who changes what is there holds changing: one batch at a time, or the
-	// committing goroutine. So a batch can search without keeping look-ups out, and
-	// holds mu only while a page is put in its place. changing comes before mu.
+	// changing is held by whoever changes the pages in memory: one batch at a time,
+	// or the committing goroutine. So a batch can search without blocking look-ups:
+	// it locks mu for writing only while it puts a page in its place. Lock changing
+	// before mu.
 	changing sync.Mutex
 
 	mu       sync.RWMutex
 	files    []*recent // oldest first; pages are added to the last
-	out      *wal.Log  // of the last, the committing goroutine's
-	changes  uint64    // how many files have gone
+	out      *wal.Log  // log of the last file; only the committing goroutine uses it
+	changes  uint64    // number of files that have become nights; see generation
 	pending  *group
 	inFlight *group // that is being written
 	closed   bool
 	failing  bool // the last group could not be written
-	stuck    bool // the last time the next file could not be made
+	stuck    bool // the next file could not be made at the last try
 
 	wake    chan struct{}
 	rotates chan chan error
 	done    chan struct{}
-	nights  sync.Mutex // making a night
+	nights  sync.Mutex // held while nights are made
 }
 
-// group are pages that become durable together.
+// group is the pages that one write to the log makes durable. done is closed when
+// the write has ended; err is set before.
 type group struct {
 	body    []byte
 	records int
@@ -104,21 +114,22 @@ type group struct {
 
 func newGroup(file *recent) *group { return &group{file: file, done: make(chan struct{})} }
 
-// logMeta is what the header of a file of the log says.
+// logMeta is the meta of a log file, as JSON.
 type logMeta struct {
-	Token    string    `json:"token"`    // of the night that it becomes
-	Settings string    `json:"settings"` // checksum of those of the library, and of its bits
+	Token    string    `json:"token"`    // Run of the night that the file becomes
+	Settings string    `json:"settings"` // checksumOf the library
 	Began    time.Time `json:"began"`
 }
 
-// ErrAdded is returned when a library's log cannot be added to.
+// ErrAdded is returned when pages cannot be added: another process has the log, it
+// cannot be read or written, too many pages wait, or the service ends.
 var ErrAdded = errors.New("pages cannot be added")
 
 var errClosed = fmt.Errorf("%w: the service ends", ErrAdded)
 
-// OpenAdded opens the log of the index's library for pages that are added, and
-// has the index answer from it, too. What a killed process left of a last write
-// is cut off. The index is to be closed after it, and nobody asks it meanwhile.
+// OpenAdded opens the log of the index's library for adding pages, and makes the index
+// answer from its pages too. It cuts off what an interrupted last write left. The
+// index must not be used while OpenAdded runs. Close the Added before the index.
 func (x *Index) OpenAdded(ctx context.Context, o AddedOptions) (_ *Added, err error) {
 	o = o.withDefaults()
 	m := x.Manifest()
@@ -179,7 +190,7 @@ func (a *Added) through(l *wal.Log) {
 	}
 }
 
-// LogFiles are the files of the log of the library at dir, the oldest first.
+// LogFiles returns the paths of the log files of the library at dir, oldest first.
 func LogFiles(dir string) (paths []string, err error) {
 	entries, err := os.ReadDir(filepath.Join(dir, library.Added))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -193,7 +204,7 @@ func LogFiles(dir string) (paths []string, err error) {
 	return paths, nil
 }
 
-// sequenceOf is the number of a file of the log.
+// sequenceOf returns the number in the name of a log file.
 func sequenceOf(name string) (n int, ok bool) {
 	base, ok := strings.CutSuffix(name, logExt)
 	if _, err := fmt.Sscanf(base, "%08d", &n); err != nil || !ok || len(base) != 8 {
@@ -202,8 +213,8 @@ func sequenceOf(name string) (n int, ok bool) {
 	return n, true
 }
 
-// readMeta reads the header of a file of the log, and checks that it is of a
-// library of these settings.
+// readMeta reads the meta of a log file. It is an error if the log was written for a
+// library of other settings.
 func readMeta(path, settings string) (of logMeta, err error) {
 	text, err := wal.Meta(path)
 	if err != nil {
@@ -218,8 +229,9 @@ func readMeta(path, settings string) (of logMeta, err error) {
 	return of, nil
 }
 
-// load takes in the files that are there, but those that are a night already,
-// which it removes. The last one with pages may have an end that is torn.
+// load reads the log files into memory. It removes those that are a night of the
+// manifest m already. Only the last file that has pages may end in an interrupted
+// write.
 func (a *Added) load(m *library.Manifest) error {
 	paths, err := LogFiles(a.index.dir)
 	if err != nil {
@@ -258,8 +270,9 @@ func (a *Added) load(m *library.Manifest) error {
 	return nil
 }
 
-// replay takes in a file's pages. One behind which others have pages was whole
-// when they were begun.
+// replay reads a log file's pages into r. sealed: a later file has pages, so this one
+// was complete when that began, and an incomplete end is damage. Otherwise it is
+// opened for appending and its incomplete end is cut off.
 func (a *Added) replay(r *recent, sealed bool) (out *wal.Log, err error) {
 	var p addedPage
 	took := func(record []byte) error {
@@ -283,7 +296,7 @@ func (a *Added) replay(r *recent, sealed bool) (out *wal.Log, err error) {
 	return out, err
 }
 
-// begin makes the next file the one that is added to.
+// begin makes a new log file, to which pages are added from now on.
 func (a *Added) begin() error {
 	r, out, err := a.newFile()
 	if err != nil {
@@ -299,7 +312,7 @@ func (a *Added) newFile() (*recent, *wal.Log, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	a.sequence++ // also of one that fails: its file may be there
+	a.sequence++ // even if Create fails: it may have left a file of that name
 	path := filepath.Join(a.dir, fmt.Sprintf("%08d%s", a.sequence, logExt))
 	out, err := wal.Create(path, text)
 	if err != nil {
@@ -310,7 +323,8 @@ func (a *Added) newFile() (*recent, *wal.Log, error) {
 
 func (a *Added) last() *recent { return a.files[len(a.files)-1] }
 
-// Close writes what has come and closes the log. Its pages stay in it.
+// Close writes the pending pages and closes the log. Pages that are no night yet stay
+// in it for the next OpenAdded.
 func (a *Added) Close() error {
 	if a == nil {
 		return nil
@@ -324,7 +338,7 @@ func (a *Added) Close() error {
 	}
 	a.signal()
 	<-a.done
-	a.nights.Lock() // a night that is being made has its context's end
+	a.nights.Lock() // a night that is being made ends with its own context
 	defer a.nights.Unlock()
 	return errors.Join(a.out.Close(), a.lock.Unlock())
 }
@@ -336,7 +350,8 @@ func (a *Added) signal() {
 	}
 }
 
-// generation changes when pages go from here to the library.
+// generation is a number that changes whenever pages become a night, and so move from
+// here to the library.
 func (a *Added) generation() uint64 {
 	if a == nil {
 		return 0
@@ -346,9 +361,10 @@ func (a *Added) generation() uint64 {
 	return a.changes
 }
 
-// among takes in what pages that are on the disk are to the one that is asked of,
-// but those that the library had by the manifest m. It is false if pages have
-// gone to the library since that generation: then it is to be asked again.
+// among adds to the question's answer the matches among pages that are on the disk.
+// It leaves out files that are nights of m, the manifest by which the library
+// answered. It returns false, and adds nothing, if pages have become a night since
+// that generation: then the library has to be asked again.
 func (a *Added) among(q *question, m *library.Manifest, since uint64) bool {
 	if a == nil {
 		return true
@@ -362,13 +378,13 @@ func (a *Added) among(q *question, m *library.Manifest, since uint64) bool {
 	return true
 }
 
-// byID returns the newest version of an id that is on the disk, and was not
-// deleted.
+// byID returns view and length class of the newest version of an id among the pages
+// on the disk, unless it was deleted.
 func (a *Added) byID(id []byte) (v data.View, class string, ok bool) {
 	if a == nil {
 		return v, "", false
 	}
-	now, _ := a.index.look() // that the library cannot be read is for the look-up to tell
+	now, _ := a.index.look() // the look-up itself reports an error
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	for _, r := range slices.Backward(a.files) {
@@ -384,13 +400,14 @@ func (a *Added) byID(id []byte) (v data.View, class string, ok bool) {
 			return data.View{Hi: p.hi, Lo: p.lo, Length: p.length}, p.class, true
 		}
 		r.units.View(p.unit, &v)
-		v.Letters = slices.Clone(v.Letters) // they stand where more are added
+		v.Letters = slices.Clone(v.Letters) // they are in memory to which more pages are added
 		return v, p.class, true
 	}
 	return v, "", false
 }
 
-// search is among, of all pages or those on the disk, for who has mu.
+// search is among without the check of the generation; all: also of pages that are not
+// on the disk yet. The caller holds mu.
 func (a *Added) search(q *question, m *library.Manifest, all bool) {
 	for _, r := range a.files {
 		if !r.isNight(m) {
@@ -403,19 +420,19 @@ func (a *Added) search(q *question, m *library.Manifest, all bool) {
 // errWaiting is returned while too many pages wait to become a night.
 var errWaiting = fmt.Errorf("%w for now: too many wait for the library, which another process holds: try again", ErrAdded)
 
-// adding is a page that is added.
+// adding is a page on its way into Added.
 type adding struct {
 	fingerprinted
 	extracted bool // its text was found in HTML
 
 	question *question
-	manifest *library.Manifest // that the library answered by
-	since    uint64            // generation of the files when it did
+	manifest *library.Manifest // by which the library answered
+	since    uint64            // generation when it did
 
-	added bool // else the newest version of its id is the very same
+	added bool // false: the newest version of its id is identical
 }
 
-// ask asks the library what it has near the page.
+// ask looks the page up in the library, as the first step of adding it.
 func (a *Added) ask(ctx context.Context, p *adding) (err error) {
 	p.since = a.generation()
 	with := a.index.takeTools()
@@ -427,10 +444,10 @@ func (a *Added) ask(ctx context.Context, p *adding) (err error) {
 	return err
 }
 
-// add compares pages, in their order, with all that is there, those before them
-// too, and makes each a part of it, unless the newest version of its id is the
-// very same. All become durable together, or none: the answers hold once all of
-// wait are done without an error.
+// add looks the pages up, in their order, in the library and among the pages added
+// before them, and then adds each unless the newest version of its id is identical.
+// Their answers hold only once all groups of wait are done without an error. Either
+// all of the pages become durable or none.
 func (a *Added) add(ctx context.Context, pages []*adding) (wait []*group, err error) {
 	for {
 		for _, p := range pages {
@@ -446,11 +463,11 @@ func (a *Added) add(ctx context.Context, pages []*adding) (wait []*group, err er
 	}
 }
 
-// errMoved says that pages have gone to the library in between.
+// errMoved says that pages have become a night since the library was asked.
 var errMoved = errors.New("moved")
 
-// join is add for pages of which the library was asked. Look-ups go on meanwhile:
-// they wait for a page at a time to be put in its place.
+// join adds pages that ask has looked up; errMoved if they have to be asked again.
+// Look-ups go on meanwhile: they wait only while a single page is put in its place.
 func (a *Added) join(pages []*adding) (wait []*group, err error) {
 	a.changing.Lock()
 	defer a.changing.Unlock()
@@ -469,8 +486,8 @@ func (a *Added) join(pages []*adding) (wait []*group, err error) {
 	}
 	a.mu.RLock()
 	defer a.mu.RUnlock()
-	// Also a page that is there already is answered when it, and what it was
-	// told of, is on the disk.
+	// A page that was there already waits, too: neither it nor the pages that its
+	// answer names need be on the disk yet.
 	for _, g := range []*group{a.inFlight, a.pending} {
 		if g != nil && g.records > 0 {
 			wait = append(wait, g)
@@ -482,7 +499,7 @@ func (a *Added) join(pages []*adding) (wait []*group, err error) {
 	return wait, nil
 }
 
-// takes returns why pages cannot be added, if they cannot.
+// takes returns nil if the pages can be added now, else why not.
 func (a *Added) takes(pages []*adding) error {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -501,8 +518,7 @@ func (a *Added) takes(pages []*adding) error {
 	return nil
 }
 
-// compare takes in what the pages that are there are to one that comes, and says
-// whether it is to be added.
+// compare adds the matches among all pages in memory to p's answer, and sets p.added.
 func (a *Added) compare(p *adding) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -510,7 +526,8 @@ func (a *Added) compare(p *adding) {
 	p.added = !a.has(p)
 }
 
-// has reports whether the newest version of a page's id is the very same.
+// has reports whether the newest version of the page's id is identical to it. The
+// caller holds mu.
 func (a *Added) has(p *adding) bool {
 	id := p.row.DocID
 	for _, r := range slices.Backward(a.files) {
@@ -523,7 +540,8 @@ func (a *Added) has(p *adding) bool {
 	return p.question.again
 }
 
-// append adds a page to what is pending, for who has changing.
+// append adds a page to the pending group and to the pages in memory. The caller holds
+// changing.
 func (a *Added) append(p *adding) {
 	page := addedPage{extracted: p.extracted, change: p.question.now.Manifest().Sequence, at: time.Now(), row: data.LibraryRow{
 		DocID: p.row.DocID, Hi: p.row.Hi, Lo: p.row.Lo, LengthClass: p.row.LengthClass, Length: p.row.Length,
@@ -537,7 +555,7 @@ func (a *Added) append(p *adding) {
 	g.undo = append(g.undo, g.file.add(p.row.DocID, &p.view, p.row.LengthClass, page.change))
 }
 
-// wait waits until groups are on the disk.
+// wait waits until the groups are on the disk, and returns the first one's error.
 func wait(ctx context.Context, groups []*group) error {
 	for _, g := range groups {
 		select {
@@ -552,7 +570,7 @@ func wait(ctx context.Context, groups []*group) error {
 	return nil
 }
 
-// commit writes groups until the log is closed.
+// commit is the committing goroutine: it writes pending groups until Added is closed.
 func (a *Added) commit() {
 	defer close(a.done)
 	for {
@@ -574,8 +592,8 @@ func (a *Added) commit() {
 	}
 }
 
-// write makes what is pending durable; with rotate what comes behind it goes to
-// the next file.
+// write makes the pending group durable. With rotate, pages that come afterwards go to
+// a new file, unless the last one is empty.
 func (a *Added) write(rotate bool) (err error) {
 	var next *recent
 	var nextOut *wal.Log
@@ -596,7 +614,7 @@ func (a *Added) write(rotate bool) (err error) {
 			g.err = fmt.Errorf("%w: %w", ErrAdded, failed)
 		}
 	}
-	if g.err != nil { // pages go
+	if g.err != nil { // fail takes pages back
 		a.changing.Lock()
 		defer a.changing.Unlock()
 	}
@@ -605,7 +623,7 @@ func (a *Added) write(rotate bool) (err error) {
 	a.inFlight = nil
 	if g.err != nil {
 		a.fail(g)
-		if next != nil { // the old one is not known to end well
+		if next != nil { // the old file may end in an incomplete group: go on with it, and heal it
 			a.files = a.files[:len(a.files)-1]
 			a.pending = newGroup(a.last())
 			g.err = errors.Join(g.err, nextOut.Close(), wal.Remove(next.path))
@@ -626,8 +644,8 @@ func (a *Added) write(rotate bool) (err error) {
 	return err
 }
 
-// take returns what is pending, to be written; what comes behind it goes to the
-// next file, if there is one.
+// take makes the pending group the one in flight and returns it. Later pages go to
+// next, unless it is nil.
 func (a *Added) take(next *recent) *group {
 	a.changing.Lock()
 	defer a.changing.Unlock()
@@ -641,10 +659,11 @@ func (a *Added) take(next *recent) *group {
 	return g
 }
 
-// fail takes back a group that is not on the disk, and the pages that have come
-// since, which may have been told of it.
+// fail takes back the pages of a group that could not be written, and of the pending
+// one, whose answers may name them. It ends the pending group with the same error.
+// The caller holds changing and mu.
 func (a *Added) fail(g *group) {
-	if !a.failing { // one of many
+	if !a.failing { // log the first failure of a series only
 		a.log.Error("pages that were to be added are not, until it is told otherwise", "error", g.err)
 	}
 	a.failing = true
@@ -659,19 +678,19 @@ func (a *Added) fail(g *group) {
 	a.pending = newGroup(a.last())
 }
 
-// sentAgain is for how long a page that has become a night is not added once more
-// when it is sent again as it was: its sender may not have got the answer.
+// sentAgain is how long a page that has become part of a night is remembered: the same
+// page, sent again, is not added a second time. Its sender may have missed the answer.
 const sentAgain = 24 * time.Hour
 
-// addedToken begins the name that a night of added pages calls itself.
+// addedToken is the prefix of Run for a night of added pages.
 const addedToken = "added-"
 
-// addedSince reports whether a night is of pages that were added to it since.
+// addedSince reports whether the night is one of added pages and was made after since.
 func addedSince(n *library.Night, since time.Time) bool {
 	return strings.HasPrefix(n.Run, addedToken) && n.Added.After(since)
 }
 
-// Waiting is how many pages are no night yet.
+// Waiting is the number of pages that are no night yet, each id counted once a file.
 func (a *Added) Waiting() (n int64) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -681,15 +700,15 @@ func (a *Added) Waiting() (n int64) {
 	return n
 }
 
-// addedPage is a page as the log has it.
+// addedPage is a record of the log.
 type addedPage struct {
-	row       data.LibraryRow // without what the night gives it
-	change    int64           // of the library when it was added
+	row       data.LibraryRow // without the fields that making a night fills in
+	change    int64           // the library's change when the page was added
 	at        time.Time
 	extracted bool // its text was found in HTML
 }
 
-// formatOfPage begins a record.
+// formatOfPage is the first byte of a record: the version of its encoding.
 const formatOfPage = 1
 
 var errPage = errors.New("a record of the log is no page: another version of the program wrote it")
@@ -712,7 +731,7 @@ func (p *addedPage) encode(b []byte) []byte {
 	return b
 }
 
-// decode sets p to the page of a record, of whose bytes it keeps none.
+// decode sets p to the page of a record. It keeps none of the record's bytes.
 func (p *addedPage) decode(b []byte) error {
 	if len(b) < 18 || b[0] != formatOfPage || b[1] > 1 {
 		return errPage

@@ -7,23 +7,24 @@ import (
 	"sync"
 )
 
-// limitedListener is a listener with a bound on its open connections. For one beyond it
-// the connection goes that has kept the service waiting longest: for a request,
-// or for the rest of one. So who opens connections and says nothing, or half,
-// keeps nobody out. One whose request is worked on stays; where all are, the
-// next waits.
+// limitedListener is a listener with a bound on its open connections. When a new
+// connection exceeds the bound, the listener closes the one that has kept the service
+// waiting longest, for a request or for the rest of one. So clients that open
+// connections and send nothing, or half a request, cannot lock others out. A
+// connection whose request is being answered is never closed; if all are, the new one
+// waits.
 type limitedListener struct {
 	net.Listener
 	most int
 
 	mu     sync.Mutex
 	left   *sync.Cond
-	open   map[*limitedConn]uint64 // since when the service waits for it, by turn; served: it does not
-	turn   uint64
+	open   map[*limitedConn]uint64 // the turn since which the service waits for it, or served
+	turn   uint64                  // counts up: a smaller one is longer ago
 	closed bool
 }
 
-// served is the turn of a connection whose request has come.
+// served is the turn of a connection whose request has arrived completely.
 const served = 0
 
 // limitedConn is a connection of a limitedListener.
@@ -69,7 +70,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	return lc, nil
 }
 
-// Close ends Accept too while it waits.
+// Close closes the listener and ends an Accept that waits.
 func (l *limitedListener) Close() error {
 	l.mu.Lock()
 	l.closed = true
@@ -78,7 +79,7 @@ func (l *limitedListener) Close() error {
 	return l.Listener.Close()
 }
 
-// Close gives the connection's place to another.
+// Close closes the connection and frees its place.
 func (lc *limitedConn) Close() error {
 	lc.of.mu.Lock()
 	delete(lc.of.open, lc)
@@ -87,8 +88,8 @@ func (lc *limitedConn) Close() error {
 	return lc.Conn.Close()
 }
 
-// state follows an http.Server's connections: one that was answered is waited
-// for again.
+// state is the ConnState hook of an http.Server: from when a connection becomes idle,
+// the service waits for it again.
 func (l *limitedListener) state(conn net.Conn, s http.ConnState) {
 	lc, ok := conn.(*limitedConn)
 	if !ok || s != http.StateIdle {
@@ -105,12 +106,13 @@ func (l *limitedListener) state(conn net.Conn, s http.ConnState) {
 
 type connKey struct{}
 
-// withConn has the requests of a connection know it.
+// withConn is the ConnContext hook of an http.Server: it stores the connection in the
+// context of its requests, for arrived.
 func withConn(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
 
-// arrived notes that the request whose context it is has come, all of it.
+// arrived notes that the request with that context has been read completely.
 func arrived(ctx context.Context) {
 	lc, ok := ctx.Value(connKey{}).(*limitedConn)
 	if !ok {

@@ -1,9 +1,20 @@
-// Package lookup answers, for one page at a time, which documents of a library
-// it is a near-duplicate of: the same fingerprint, the same tables and the
-// same verdict as a run's, against a store that is derived from the library
-// and follows it. It also serves these answers over HTTP, and keeps the pages
-// that it is given (Added) until it makes them a night of the library, which it
-// never changes in another way.
+// Package lookup answers, for one page at a time, which documents of a library the
+// page is a near-duplicate of. It uses the same fingerprint, tables and verdict as a
+// run, but finds candidates in a store (package data/lookup) that is derived from the
+// library.
+//
+//	page ─► fingerprint ─► keys ─┬─► store: one part a file of the library ─┐
+//	                             └─► Added: pages since the last night ─────┴─► verdict ─► Answer
+//	                                      │
+//	                                      └──── becomes a night ────► library ─► Refresh ─► store
+//
+// Index.Refresh makes the store follow the library. Between two refreshes an answer
+// may lack the newest documents, but never has one that was deleted, expired or
+// replaced: each hit is checked against the library's current manifest.
+//
+// Server serves the answers over HTTP. With Added, the service also accepts pages:
+// it logs them, answers from them at once, and from time to time makes them a night of
+// the library. The package changes the library in no other way.
 package lookup
 
 import (
@@ -35,15 +46,16 @@ import (
 	"github.com/neardup/neardup/simhash/template"
 )
 
-// tableDistance is the distance within which two fingerprints share a value of
-// a segment table. For larger ones the values around are looked at.
+// tableDistance is the distance up to which two fingerprints share a value in at
+// least one segment table. For larger distances a look-up also asks for the values
+// that differ in a few bits (see data/lookup.Reaches).
 const tableDistance = 3
 
 // valueBits is how many bits a value of a store's table may have.
 const valueBits = 32
 
-// layouts are those that an index may have, by how many segments of
-// tableDistance + that make a key: 4, 10 and 20 tables.
+// layouts returns the layouts that an index may have. For m = 1, 2, 3 a key is m of
+// tableDistance+m segments, which gives 4, 10 and 20 tables.
 func layouts(bits int) (all []*simhash.Layout, err error) {
 	for chosen := 1; chosen <= 3; chosen++ {
 		l, err := simhash.NewCombinations(bits, tableDistance, chosen)
@@ -59,10 +71,11 @@ func layouts(bits int) (all []*simhash.Layout, err error) {
 type Options struct {
 	Distance int // largest Hamming distance; < 0: the library's
 	Limit    int // matches of an answer; 0: 10
-	Tables   int // of segments, 4, 10 or 20; 0: those that the index has, four for a new one
+	Tables   int // segment tables: 4, 10 or 20; 0: as the index has, 4 for a new one
 	Log      *slog.Logger
-	// Reading, when not nil, is told when so many rows of the library are going
-	// to be read for the store, and returns what is told as they are.
+	// Reading, when not nil, is called before rows of the library are read for the
+	// store, with their number. The function that it returns is called with how many
+	// were read, each time that some were.
 	Reading func(total int64, unit string) (advance func(int64))
 	// Store makes the store for the library at dir; nil: files in its folder.
 	Store func(dir string, schema lookup.Schema) (lookup.Store, error)
@@ -76,23 +89,23 @@ type Index struct {
 	log     *slog.Logger
 	reading func(total int64, unit string) (advance func(int64))
 	layout  *simhash.Layout
-	reaches []int // how far to look in its tables
+	reaches []int // by segment table: see data/lookup.Reaches
 	store   lookup.Store
-	named   *template.Model // of the file that the settings name
+	named   *template.Model // from the file that the settings name; nil: none
 	release func() error
 
 	refreshing sync.Mutex
 	mu         sync.RWMutex
-	manifest   *library.Manifest // that the store's parts are of
-	job        *engine.Job       // with the templates that its texts are judged without
-	files      map[string]string // of the library, by part
-	parts      []string          // in order
+	manifest   *library.Manifest // that the store's parts belong to
+	job        *engine.Job       // with that library's boilerplate templates
+	files      map[string]string // by part: the library's file that it was made from
+	parts      []string          // in order of name
 
 	looking sync.Mutex
 	current atomic.Pointer[current]
 
 	tools sync.Pool // of *tools
-	added *Added    // nil: it takes no pages
+	added *Added    // nil: the index accepts no pages
 }
 
 // tools are what a look-up works with, for one goroutine at a time.
@@ -108,15 +121,15 @@ func (x *Index) takeTools() *tools {
 	return &tools{x.newKeys(), mapper.NewVerifier(engine.Rule(x.config.Match))}
 }
 
-// current is the library as it is now, whose manifest says what of the
-// store's parts still counts.
+// current is the library as it is now. The store may be behind; this manifest decides
+// which of the store's documents still count.
 type current struct {
 	info os.FileInfo // of the manifest's file
 	*library.Library
 }
 
-// ErrDistance is returned for a distance that no look-up can have, ErrTables for a
-// number of tables that no layout has.
+// ErrDistance is returned for a distance that look-ups do not support, ErrTables for
+// a number of tables that no layout has.
 var (
 	ErrDistance = errors.New("no distance of look-ups")
 	ErrTables   = errors.New("no number of tables: write 4, 10 or 20, or 0 for those that the index has")
@@ -177,7 +190,8 @@ func Open(ctx context.Context, dir string, o Options) (_ *Index, err error) {
 	return x, err
 }
 
-// openStore opens the store in the layout that is asked for, or that it has.
+// openStore opens the store in the requested layout or, with o.Tables 0, in the one it
+// has.
 func (x *Index) openStore(dir string, bits int, o Options) error {
 	all, err := layouts(bits)
 	if err != nil {
@@ -217,10 +231,11 @@ func (x *Index) Close() error {
 	return err
 }
 
-// stored is the rule whose tables a store has, whatever the settings use.
+// stored is the rule whose tables every store has, whichever of them the library's
+// settings use.
 var stored = mapper.Rule{Bands: true, ShortTexts: true}
 
-// schemaOf has the layout's tables, then the stored ones of mapper.Tables.
+// schemaOf returns the store's schema: the layout's segment tables, then storedTables.
 func schemaOf(l *simhash.Layout) lookup.Schema {
 	s := lookup.Schema{Bits: l.Bits()}
 	for t := range l.Tables() {
@@ -232,7 +247,7 @@ func schemaOf(l *simhash.Layout) lookup.Schema {
 	return s
 }
 
-// storedTables are those of mapper.Tables that a store has.
+// storedTables returns the tables of mapper.Tables that a store has.
 func storedTables() (of []mapper.Table) {
 	for _, t := range mapper.Tables {
 		if t.Asked(&stored) {
@@ -273,17 +288,17 @@ func (k *keys) of(v *data.View) []lookup.Key {
 	return k.keys
 }
 
-// partOf names the store's part of a file of the library. The content's hash is
-// in the name: a library that was put back from a backup may give another file
-// the name of one that the store has seen.
+// partOf returns the name of the store's part for a file of the library. The name
+// contains the file's hash, because a library restored from a backup may reuse a
+// file name for other content.
 func partOf(f library.File) string {
 	return strings.TrimSuffix(path.Base(f.Name), ".parquet") + "-" + f.SHA256[:min(len(f.SHA256), 16)]
 }
 
-// Refresh brings the store up to date with the library, and reports whether
-// the library had changed. While it works, Find answers from what was there, but
-// for what has been deleted, expired or replaced. It waits for another process
-// that has the library only if there are files that the store does not have.
+// Refresh brings the store up to date with the library, and reports whether the
+// library had changed. Meanwhile Find goes on answering from the old parts, without
+// documents that have been deleted, expired or replaced. Refresh locks the library,
+// and so may wait for another process, only if it has files that the store lacks.
 func (x *Index) Refresh(ctx context.Context) (changed bool, err error) {
 	x.refreshing.Lock()
 	defer x.refreshing.Unlock()
@@ -329,11 +344,11 @@ func (x *Index) Refresh(ctx context.Context) (changed bool, err error) {
 	return true, nil
 }
 
-// errLacking is returned while the store has lost parts of what it had, as a
-// server that keeps it in memory does when it is started again.
+// errLacking is returned while the store lacks parts that it had before. That happens
+// when a server that keeps them in memory is restarted.
 var errLacking = errors.New("the index has lost files of the library: it is made again")
 
-// lacks reports whether parts that are answered from are not there.
+// lacks reports whether any part that look-ups use is not among have.
 func (x *Index) lacks(have []string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -345,8 +360,8 @@ func (x *Index) lacks(have []string) bool {
 	return false
 }
 
-// index puts what the store does not have of the library, which nobody may
-// change meanwhile, and returns it.
+// index puts the files that the store lacks into it, with the library locked for
+// reading, and returns the library that the store then has.
 func (x *Index) index(ctx context.Context, have []string) (now *current, err error) {
 	l, err := library.Open(ctx, x.dir, library.Options{Version: version.Version, Reading: x.reading, Waiting: func(holders string, waited time.Duration) {
 		x.log.Warn("another neardup has the library: waiting for it", "library", x.dir, "held", holders, "waited", waited)
@@ -355,7 +370,7 @@ func (x *Index) index(ctx context.Context, have []string) (now *current, err err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	now, err = x.look() // nobody changes it now
+	now, err = x.look() // under the lock it cannot change any more
 	if err != nil {
 		return nil, err
 	}
@@ -374,13 +389,13 @@ func (x *Index) index(ctx context.Context, have []string) (now *current, err err
 	return now, nil
 }
 
-// looks is how often the manifest is read again when the files that it names
-// are gone: another process has changed the library in between.
+// looks is how often look tries to read the manifest and the files that it names.
+// A try fails if another process changes the library in between.
 const looks = 5
 
-// look returns the library as it is now; it reads its manifest only when its
-// file is another than the last time. With an error comes what was there the
-// last time, if anything was.
+// look returns the library as it is now. It reads the manifest only if its file has
+// changed since the last call. With an error it also returns the library as last
+// read, nil if there was none.
 func (x *Index) look() (*current, error) {
 	path := filepath.Join(x.dir, library.ManifestFile)
 	have := x.current.Load()
@@ -392,8 +407,8 @@ func (x *Index) look() (*current, error) {
 	defer x.looking.Unlock()
 	have = x.current.Load()
 	for range looks {
-		// The file is looked at first: if it is replaced in between, the next
-		// look sees that.
+		// Stat comes before reading: if the file is replaced in between, the next
+		// call notices.
 		if info, err = os.Stat(path); err == nil && have != nil && sameFile(info, have.info) {
 			return have, nil
 		}
@@ -413,8 +428,8 @@ func sameFile(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// entries yields the documents of a file of the library, those that are
-// deleted left out.
+// entries returns a function that yields the documents of a file of the library,
+// without deleted ones, as the store's Put takes them.
 func (x *Index) entries(ctx context.Context, l *library.Library, file library.File) func(yield func(*lookup.Entry) error) error {
 	return func(yield func(*lookup.Entry) error) error {
 		k := x.newKeys()
@@ -442,7 +457,7 @@ func viewOf(row *data.LibraryRow, v *data.View) {
 	copy(v.Sketch[:], row.Sketch)
 }
 
-// Manifest is the library's as the answers have it.
+// Manifest returns the manifest that the store's parts belong to.
 func (x *Index) Manifest() *library.Manifest {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -451,39 +466,39 @@ func (x *Index) Manifest() *library.Manifest {
 
 // Answer is what the library knows of a page.
 type Answer struct {
-	Known       bool    `json:"known"`        // there is a match
-	LengthClass string  `json:"length_class"` // how the page is judged by its length
+	Known       bool    `json:"known"`        // Matches is not empty
+	LengthClass string  `json:"length_class"` // of the page: normal, short, empty
 	Length      int     `json:"length"`
 	Fingerprint string  `json:"fingerprint"` // hexadecimal
 	Matches     []Match `json:"matches"`     // the best first
-	Nights      int     `json:"nights"`      // that were looked at
-	Documents   int64   `json:"documents"`
-	Tables      int     `json:"tables"`     // of segments that the index has
-	Values      int     `json:"values"`     // of theirs that were looked up, in each part
-	Candidates  int     `json:"candidates"` // fingerprints under them, which were compared
+	Nights      int     `json:"nights"`      // of the library
+	Documents   int64   `json:"documents"`   // of the library, and pages added since
+	Tables      int     `json:"tables"`      // segment tables of the index
+	Values      int     `json:"values"`      // looked up in those tables, summed over the parts
+	Candidates  int     `json:"candidates"`  // fingerprints that were compared
 }
 
 // Match is a document of the library that the page is a near-duplicate of.
 type Match struct {
 	ID         string   `json:"id"`
-	Night      string   `json:"night"`      // the earliest in which it is as near as that
-	FirstSeen  string   `json:"first_seen"` // in which the library first had the id
-	LastSeen   string   `json:"last_seen"`  // the latest in which it matches
-	Nights     int      `json:"nights"`     // in which it matches
+	Night      string   `json:"night"`      // the earliest night in which it has this distance
+	FirstSeen  string   `json:"first_seen"` // the night in which the library first had the id
+	LastSeen   string   `json:"last_seen"`  // the latest night in which it matches
+	Nights     int      `json:"nights"`     // number of nights in which it matches
 	Distance   int      `json:"distance"`
 	Similarity float64  `json:"similarity"`         // 1 - distance / bits
-	Estimate   *float64 `json:"estimate,omitempty"` // of the texts' similarity, when the library has sketches
+	Estimate   *float64 `json:"estimate,omitempty"` // estimated Jaccard similarity of the texts; nil without sketches
 	Verdict    string   `json:"verdict"`            // why it is a match
 	Cluster    string   `json:"cluster,omitempty"`  // as it was when the night was added
 }
 
-// largeText is the size of a text, in bytes, for which a Fingerprinter is not
-// kept.
+// largeText is the size of a text in bytes from which the Fingerprinter is not kept
+// for reuse, since it has grown large buffers.
 const largeText = 1 << 20
 
-// Find fingerprints the document as the library's runs do and returns what is
-// near it. Of an id that matches in several nights the best is named, the
-// earliest of the equally near.
+// Find fingerprints the document as the library's runs do, and returns its matches, the
+// nearest first, at most Options.Limit. An id that matches in several nights is one
+// match: that of the smallest distance, and of equal distances the earliest.
 func (x *Index) Find(ctx context.Context, doc *data.Document) (*Answer, error) {
 	p, err := x.fingerprint(doc)
 	if err != nil {
@@ -492,13 +507,13 @@ func (x *Index) Find(ctx context.Context, doc *data.Document) (*Answer, error) {
 	return x.find(ctx, &p.view, p.row.LengthClass)
 }
 
-// fingerprinted is a page as the library's runs see it.
+// fingerprinted is a page with its fingerprint and view, made as in a run.
 type fingerprinted struct {
 	row  data.FingerprintRow // its id and title are the document's
 	view data.View
 }
 
-// fingerprint makes the page's fingerprint, and what else a verdict looks at.
+// fingerprint makes the page's fingerprint and view. It is safe for concurrent use.
 func (x *Index) fingerprint(doc *data.Document) (p fingerprinted, err error) {
 	x.mu.RLock()
 	job := x.job
@@ -508,7 +523,7 @@ func (x *Index) fingerprint(doc *data.Document) (p fingerprinted, err error) {
 		f.Fingerprint(doc, "", &p.row)
 		return nil
 	})
-	if err != nil { // f may be in any state
+	if err != nil { // after a panic f may be in any state, and is not reused
 		return p, err
 	}
 	if len(doc.Text) < largeText { // else its buffers would stay
@@ -518,8 +533,9 @@ func (x *Index) fingerprint(doc *data.Document) (p fingerprinted, err error) {
 	return p, nil
 }
 
-// find returns what is near a page of that view: of the library, and of what has
-// been added since.
+// find returns the matches of a page with that view and length class, in the library
+// and among the pages added since. If pages became a night between the two searches,
+// it starts over, so that they are neither missed nor counted twice.
 func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, error) {
 	with := x.takeTools()
 	defer x.tools.Put(with)
@@ -536,7 +552,8 @@ func (x *Index) find(ctx context.Context, v *data.View, lane string) (*Answer, e
 	}
 }
 
-// question is a page that is looked up.
+// question is one look-up under way: the page, the query, and the matches so far. It
+// belongs to one goroutine.
 type question struct {
 	index    *Index
 	rule     mapper.Rule
@@ -545,13 +562,13 @@ type question struct {
 	query    lookup.Query
 	now      *current // the library when it was asked
 	id       []byte   // of a page that is to be added
-	again    bool     // a night of added pages has had that very page since yesterday
+	again    bool     // a night of added pages got this very page less than sentAgain ago
 	answer   *Answer
 	byID     map[string]int
 }
 
-// question makes that of a page, which is judged with those tools until others are
-// put in their place.
+// question starts a look-up of a page. It uses with until the caller replaces its
+// verifier.
 func (x *Index) question(v *data.View, lane string, with *tools) *question {
 	match := x.config.Match
 	rule := engine.Rule(match)
@@ -576,8 +593,8 @@ func (x *Index) question(v *data.View, lane string, with *tools) *question {
 	return q
 }
 
-// library takes in what the library has, and returns the manifest that the store
-// answered by.
+// library adds the library's matches to the answer, and returns the manifest that
+// the store's parts belonged to.
 func (q *question) library(ctx context.Context) (*library.Manifest, error) {
 	x := q.index
 	m, files, hits, err := x.near(ctx, &q.query)
@@ -611,7 +628,7 @@ func (q *question) library(ctx context.Context) (*library.Manifest, error) {
 	return m, nil
 }
 
-// answered is the answer once all has been taken in.
+// answered sorts and cuts the matches, and returns the complete answer.
 func (q *question) answered() *Answer {
 	a := q.answer
 	slices.SortFunc(a.Matches, func(p, q Match) int {
@@ -622,9 +639,9 @@ func (q *question) answered() *Answer {
 	return a
 }
 
-// near returns what the store has near the query, with the manifest and the
-// files that its parts are of. It is never an answer from less than all of
-// them.
+// near queries the store, and returns the hits with the manifest and the files that
+// the store's parts belong to. It answers from all of the parts or not at all:
+// errLacking if the store has lost some.
 func (x *Index) near(ctx context.Context, q *lookup.Query) (m *library.Manifest, files map[string]string, hits []lookup.Hit, err error) {
 	for {
 		x.mu.RLock()
@@ -640,9 +657,8 @@ func (x *Index) near(ctx context.Context, q *lookup.Query) (m *library.Manifest,
 	}
 }
 
-// counts reports whether a document of a night, as the manifest m has it, is
-// still one of the library's: neither it nor the night was deleted, expired or
-// replaced since.
+// counts reports whether a hit from a night of the manifest m is still in the library
+// c: neither the document was deleted, nor the night expired or replaced since.
 func (c *current) counts(m *library.Manifest, night, file string, h *lookup.Hit) bool {
 	f, _ := m.File(file)
 	if c.Hides(h.ID, f.Deleted) {
@@ -651,7 +667,7 @@ func (c *current) counts(m *library.Manifest, night, file string, h *lookup.Hit)
 	if c.Manifest() == m {
 		return true
 	}
-	if is, ok := c.Manifest().File(file); ok && is.SHA256 != f.SHA256 { // put back from a backup, and added again
+	if is, ok := c.Manifest().File(file); ok && is.SHA256 != f.SHA256 { // restored from a backup, then added again
 		return false
 	}
 	was, _ := m.Night(night)
@@ -659,7 +675,7 @@ func (c *current) counts(m *library.Manifest, night, file string, h *lookup.Hit)
 	return ok && is.Run == was.Run && is.Added.Equal(was.Added)
 }
 
-// judgeHit gives the verdict on a hit.
+// judgeHit gives the verdict on a hit of the store; same: it is a match.
 func (q *question) judgeHit(h *lookup.Hit) (found Match, same bool) {
 	o := data.View{Hi: h.Hi, Lo: h.Lo, Length: h.Length, Normal: h.Normal, Letters: h.Letters}
 	copy(o.Sketch[:], h.Sketch)
@@ -668,7 +684,8 @@ func (q *question) judgeHit(h *lookup.Hit) (found Match, same bool) {
 	return found, same
 }
 
-// judge gives the verdict on the page and a document of that view.
+// judge gives the verdict on the page and a document with the view o; same: it is a
+// match. The match has no id and no nights yet.
 func (q *question) judge(o *data.View) (found Match, same bool) {
 	found.Distance = q.query.Apart(o.Hi, o.Lo)
 	found.Similarity = 1 - float64(found.Distance)/float64(q.index.layout.Bits())
@@ -684,7 +701,7 @@ func (q *question) judge(o *data.View) (found Match, same bool) {
 	return found, e.Reason != data.NotTheSame
 }
 
-// take adds a match, or joins it with that of the same id.
+// take adds a match to the answer, or merges it with the match of the same id.
 func (q *question) take(found Match) {
 	a := q.answer
 	found.LastSeen, found.Nights = found.Night, 1

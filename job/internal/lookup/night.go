@@ -21,23 +21,24 @@ import (
 	"github.com/neardup/neardup/simhash/template"
 )
 
-// MadeNight is a night that was made of added pages.
+// MadeNight describes a night that was made of added pages.
 type MadeNight struct {
 	Night     string `json:"night"`
 	Documents int64  `json:"documents"`
 	Merges    int    `json:"merges"`         // of clusters
-	Lost      int    `json:"lost,omitempty"` // damaged stretches of the log that were passed over
+	Lost      int    `json:"lost,omitempty"` // damaged stretches of the log that were skipped
 }
 
 // NightOptions of MakeNights.
 type NightOptions struct {
 	Library     library.Options
-	SkipDamaged bool        // pass over what cannot be read of the log
-	Warn        func(error) // told of what was passed over, or cut off
+	SkipDamaged bool        // skip what cannot be read of the log
+	Warn        func(error) // called for what was skipped or cut off
 }
 
-// MakeNights makes the pages that were added to the library at dir nights of it,
-// one of each file of the log. No service may have the log.
+// MakeNights makes a night of each log file of the library at dir and removes the
+// file. It fails if a service has the log. With an error it returns the nights made
+// before.
 func MakeNights(ctx context.Context, dir string, o NightOptions) (made []MadeNight, err error) {
 	m, err := library.ReadManifest(dir)
 	if err != nil {
@@ -65,7 +66,7 @@ func MakeNights(ctx context.Context, dir string, o NightOptions) (made []MadeNig
 		if err != nil {
 			return made, err
 		}
-		if !o.SkipDamaged { // what a killed process left of a last write
+		if !o.SkipDamaged { // cut off what an interrupted last write left
 			out, cut, err := wal.Open(path, func([]byte) error { return nil })
 			if err != nil {
 				return made, fmt.Errorf("%w: --skip-damaged makes a night of what can be read", err)
@@ -94,20 +95,21 @@ func MakeNights(ctx context.Context, dir string, o NightOptions) (made []MadeNig
 	return made, nil
 }
 
-// nightMaker makes a night of a file of the log.
+// nightMaker makes a night of a log file. It can be run again after a crash: if the
+// library has a night with the file's token, there is nothing left to do.
 type nightMaker struct {
 	dir, path, token string
 	config           config.Config
 	options          library.Options
-	damaged          func(error)             // of wal.Read
-	named            func(night string)      // told before there is a night of that name; may be nil
+	damaged          func(error)             // for wal.Read
+	named            func(night string)      // called before a night of that name exists; may be nil
 	step             func(step string) error // see AddedOptions
 
 	done MadeNight
 }
 
-// make makes it, unless the library has it: then it says which night it is. A
-// file without pages that count becomes none.
+// make makes the night, or finds the one that was made of the file before, and
+// describes it in n.done. If all of the file's pages have been deleted, it makes none.
 func (n *nightMaker) make(ctx context.Context) (err error) {
 	var rows []data.LibraryRow
 	var changes []int64
@@ -176,7 +178,8 @@ func (n *nightMaker) name(night string) {
 	}
 }
 
-// nextNight names a night of added pages behind those of today.
+// nextNight returns the first unused name for a night of added pages of today's date
+// (UTC).
 func nextNight(m *library.Manifest, now time.Time) string {
 	for i := 1; ; i++ {
 		name := fmt.Sprintf("%s.added-%04d", now.UTC().Format(time.DateOnly), i)
@@ -186,8 +189,8 @@ func nextNight(m *library.Manifest, now time.Time) string {
 	}
 }
 
-// rows are the pages of the file, the newest version of each id, in the order in
-// which their ids came, with the library's changes when they did.
+// rows returns the newest version of each id in the file, in the order in which the ids
+// first came, and for each the library's change when that version was added.
 func (n *nightMaker) rows() (rows []data.LibraryRow, changes []int64, err error) {
 	at := map[string]int{}
 	extracted := false
@@ -213,14 +216,14 @@ func (n *nightMaker) rows() (rows []data.LibraryRow, changes []int64, err error)
 	return rows, changes, err
 }
 
-// descend says of the rows what a run says of its documents: when they were first
-// seen, which component each is of and whether it stays, the earlier of those
-// that are the same and neither if an earlier night has one. The merges are those
-// of earlier components.
+// descend fills in what a run would have found out about the rows: FirstSeen, Cluster
+// and Kept. Of pages that are duplicates of each other the earliest is kept; none
+// is, if an earlier night has a duplicate. It returns the merges of earlier clusters
+// that the pages connect.
 func (n *nightMaker) descend(ctx context.Context, l *library.Library, rows []data.LibraryRow) ([]history.Merge, error) {
 	cfg := n.config
 	cfg.Library = config.Library{Path: n.dir, Night: n.done.Night}
-	workers := max(runtime.GOMAXPROCS(0)-1, 1) // the look-ups have one
+	workers := max(runtime.GOMAXPROCS(0)-1, 1) // leave one for look-ups
 	night := engine.NewRunDocuments(cfg, workers, rows)
 	known := night.NewMatches(l.Manifest())
 	splits, err := l.Splits(night.Before(), 1<<20)
@@ -231,7 +234,7 @@ func (n *nightMaker) descend(ctx context.Context, l *library.Library, rows []dat
 		return nil, err
 	}
 	components := newComponents(night.Views.Len())
-	kept := make([]bool, night.Views.Len()) // a document of the unit stays
+	kept := make([]bool, night.Views.Len()) // by unit: a document of it is kept
 	err = night.Pairs(ctx, func(unit uint32, same []engine.Same) {
 		_, goes := known.Kept(unit)
 		for _, s := range same {
@@ -272,9 +275,9 @@ func (n *nightMaker) descend(ctx context.Context, l *library.Library, rows []dat
 	return merges, nil
 }
 
-// components gives the components their ids; those of one document that nothing
-// is like have none. founder is the first document of a component, and whether
-// it has more.
+// components returns the cluster ids of the components, by root, and the merges of
+// earlier clusters. A single document without a similar one has no id. founder
+// returns the id of a component's first document, and whether it has further ones.
 func (n *nightMaker) components(ctx context.Context, l *library.Library, known *history.Matches, components *components, founder func(root uint32) (id []byte, more bool)) (map[uint32]string, []history.Merge, error) {
 	continued := map[uint32][]string{}
 	var all []string
@@ -314,7 +317,8 @@ func (n *nightMaker) components(ctx context.Context, l *library.Library, known *
 	return ids, merges, nil
 }
 
-// components are what pairs connect: the smallest of a component is its root.
+// components is a union-find structure over units. The smallest unit of a component
+// is its root.
 type components struct{ parent []uint32 }
 
 func newComponents(n int) *components {
@@ -338,9 +342,9 @@ func (c *components) join(a, b uint32) {
 	c.parent[max(a, b)] = min(a, b)
 }
 
-// Night makes what has been added nights of the library, and returns when look-ups
-// have them from there. Adding goes on meanwhile, in the next file. A library that
-// another process holds is waited for, for a time.
+// Night makes nights of all pages added so far, and returns when look-ups find them in
+// the library. Meanwhile pages are added to the next file. It waits up to
+// AddedOptions.Wait for a library that another process holds.
 func (a *Added) Night(ctx context.Context) (made []MadeNight, err error) {
 	a.nights.Lock()
 	defer a.nights.Unlock()
@@ -358,7 +362,8 @@ func (a *Added) Night(ctx context.Context) (made []MadeNight, err error) {
 	return a.settle(ctx)
 }
 
-// settle makes the files that are not added to any more nights.
+// settle makes a night of each file but the last, to which pages are still added. The
+// caller holds nights.
 func (a *Added) settle(ctx context.Context) (made []MadeNight, err error) {
 	a.mu.RLock()
 	files := slices.Clone(a.files[:len(a.files)-1])
@@ -414,7 +419,7 @@ func (a *Added) settleFile(ctx context.Context, r *recent) (made MadeNight, err 
 	return made, nil
 }
 
-// follow makes nights of files that are full or old, until ctx ends.
+// follow makes nights of files that are full or old, at each interval, until ctx ends.
 func (a *Added) follow(ctx context.Context, interval time.Duration) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -443,7 +448,8 @@ func (a *Added) follow(ctx context.Context, interval time.Duration) {
 	}
 }
 
-// old reports whether the first page that is no night yet came long ago.
+// old reports whether the file that pages are added to has pages and is older than
+// AddedOptions.Every.
 func (a *Added) old() bool {
 	a.mu.RLock()
 	defer a.mu.RUnlock()

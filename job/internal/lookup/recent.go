@@ -14,16 +14,21 @@ import (
 	"github.com/neardup/neardup/simhash"
 )
 
-// recent are the pages of one file of the log, in memory: those of equal views
-// are one unit, which the tables of the store's schema lead to. Whoever has it
-// guards it.
+// recent holds the pages of one log file in memory, searchable by the tables of the
+// store's schema. Pages with equal views share a unit, and postings lead to units:
+//
+//	table, value ─heads─► posting ─before─► posting …   each names a unit
+//	unit ─last─► entry ─before─► entry …                each names a page, by its id's row
+//
+// Postings and entries are chained from the latest back. The numbers in heads, last and
+// before are 1 + an index; 0 ends a chain. It has no lock: its owner guards it.
 type recent struct {
 	path  string // of the file
-	token string // of the night that it becomes
-	night string // its name, from before it is one on
-	made  bool   // it is one
+	token string // Run of the night that the file becomes
+	night string // that night's name; set before the night is made
+	made  bool   // the night has been made
 	began time.Time
-	width []int // of the values of the tables for fingerprints
+	width []int // bits of a value, by segment table
 
 	units    *mapper.Units
 	ids      idtable.Table
@@ -33,24 +38,24 @@ type recent struct {
 	prints   []simhash.Fingerprint // by unit
 	heads    map[uint64]uint32     // by table and value: 1 + the latest posting
 	postings []recentPosting
-	durable  int // entries before it are on the disk
+	durable  int // the first so many entries are on the disk
 	keys     *keys
 }
 
 // recentPage is the newest version of an id.
 type recentPage struct {
 	entry  uint32 // 1 + its entry
-	unit   uint32 // engine.NoUnit: nothing finds it
+	unit   uint32 // engine.NoUnit: no table leads to it
 	class  string
 	hi, lo uint64
 	length uint32
 }
 
-// recentEntry is a page that was added, in the order in which they were.
+// recentEntry is one addition of a page; entries are in the order of additions.
 type recentEntry struct {
 	row    uint32 // of ids
 	before uint32 // 1 + the entry of the same unit before it
-	change int64  // of the library when it was added: deletions since then hold for it
+	change int64  // the library's change then: only later deletions hide the page
 }
 
 // recentPosting is one of a unit's keys.
@@ -64,13 +69,14 @@ func newRecent(x *Index, path string, of logMeta) *recent {
 	return r
 }
 
-// undo is what takes an added page back: of several the latest first.
+// undo is what takeBack needs to undo an add. Several are undone latest first.
 type undo struct {
 	row uint32
 	was recentPage // the version before; none of a new id
 }
 
-// has reports whether the newest version of an id is that page, and its entry.
+// has reports whether the newest version of an id equals the page, and if so its
+// entry's index.
 func (r *recent) has(id []byte, v *data.View, class string) (entry int, ok bool) {
 	row := r.ids.Find(id)
 	if row < 0 {
@@ -90,7 +96,7 @@ func (r *recent) has(id []byte, v *data.View, class string) (entry int, ok bool)
 	return int(p.entry) - 1, true
 }
 
-// add makes a page the newest version of its id.
+// add adds a page as the newest version of its id, and returns what undoes that.
 func (r *recent) add(id []byte, v *data.View, class string, change int64) undo {
 	row := r.ids.Find(id)
 	if row < 0 {
@@ -115,8 +121,8 @@ func (r *recent) add(id []byte, v *data.View, class string, change int64) undo {
 	return back
 }
 
-// takeBack undoes the latest add. Nothing is left of it: while a disk is full, pages
-// come and are taken back for hours.
+// takeBack undoes the latest add. It leaves nothing behind: while a disk is full, pages
+// may come and be taken back for hours, and memory must not grow.
 func (r *recent) takeBack(u undo) {
 	end := len(r.entries) - 1
 	if unit := r.pages[u.row].unit; unit != engine.NoUnit {
@@ -159,7 +165,7 @@ func (r *recent) unpost(unit uint32) {
 
 func postingOf(table int, value uint32) uint64 { return uint64(table)<<32 | uint64(value) } //nolint:gosec // at most 64 tables
 
-// near calls visit with every unit that the query finds, once.
+// near calls visit once with each unit that the query finds, as a store would.
 func (r *recent) near(q *lookup.Query, visit func(unit uint32)) {
 	seen := map[uint32]bool{}
 	found := func(unit uint32) {
@@ -169,7 +175,7 @@ func (r *recent) near(q *lookup.Query, visit func(unit uint32)) {
 		}
 	}
 	for i, k := range q.Keys {
-		if k.Table >= len(r.width) { // the latest, as many as a store looks at
+		if k.Table >= len(r.width) { // only the latest lookup.Limit, as in a store
 			at := r.heads[postingOf(k.Table, k.Value)]
 			for n := 0; at != 0 && n < lookup.Limit; n++ {
 				p := r.postings[at-1]
@@ -190,8 +196,8 @@ func (r *recent) near(q *lookup.Query, visit func(unit uint32)) {
 	}
 }
 
-// around visits the values of so many bits that differ from one in at most reach
-// of them.
+// around visits value and all values of width bits that differ from it in at most
+// reach bits.
 func around(value uint32, width, reach int, visit func(uint32)) {
 	visit(value)
 	if reach > 0 {
@@ -201,7 +207,7 @@ func around(value uint32, width, reach int, visit func(uint32)) {
 	}
 }
 
-// aroundBelow is around with changes in the bits below one alone.
+// aroundBelow is around with changes only in the bits below bit.
 func aroundBelow(value uint32, bit, reach int, visit func(uint32)) {
 	visit(value)
 	if reach > 0 {
@@ -211,8 +217,8 @@ func aroundBelow(value uint32, bit, reach int, visit func(uint32)) {
 	}
 }
 
-// each calls visit with the pages of a unit, the latest first, as long as it
-// returns true: those that are on the disk, or all.
+// each calls visit with the pages of a unit, latest first, until it returns false. It
+// visits only newest versions of ids and, unless all, only pages on the disk.
 func (r *recent) each(unit uint32, all bool, visit func(row int, e *recentEntry) bool) {
 	for at := r.last[unit]; at != 0; {
 		e := &r.entries[at-1]
@@ -223,7 +229,8 @@ func (r *recent) each(unit uint32, all bool, visit func(row int, e *recentEntry)
 	}
 }
 
-// beside is how many pages count beside those of the library.
+// beside is how many ids count in addition to the library's documents: none if the
+// library has the file as a night.
 func (r *recent) beside(now *current) int64 {
 	if r.isNight(now.Manifest()) {
 		return 0
@@ -231,11 +238,10 @@ func (r *recent) beside(now *current) int64 {
 	return int64(r.ids.Len())
 }
 
-// AddedNight is the night, in answers, of pages that have been added and are no
-// night yet.
+// AddedNight is what an answer gives as the night of a page that is no night yet.
 const AddedNight = "added"
 
-// among takes in what the units that a query finds are to the page.
+// among adds the matches among the file's pages to the question's answer.
 func (r *recent) among(q *question, all bool) {
 	var o data.View
 	r.near(&q.query, func(unit uint32) {
@@ -247,7 +253,7 @@ func (r *recent) among(q *question, all bool) {
 	})
 }
 
-// take takes in the pages of a unit, as many as an answer has.
+// take adds a match for each page of a unit, at most as many as an answer may have.
 func (r *recent) take(q *question, unit uint32, all bool, found Match) {
 	n := 0
 	r.each(unit, all, func(row int, e *recentEntry) bool {
@@ -262,10 +268,10 @@ func (r *recent) take(q *question, unit uint32, all bool, found Match) {
 	})
 }
 
-// size is how many pages were added, each version of an id counted.
+// size is the number of additions; each version of an id counts.
 func (r *recent) size() int { return len(r.entries) }
 
-// isNight reports whether what the manifest is of has the file as a night.
+// isNight reports whether the manifest has a night that was made from the file.
 func (r *recent) isNight(m *library.Manifest) bool {
 	n, ok := m.Night(r.night)
 	return ok && n.Run == r.token

@@ -114,8 +114,8 @@ func NewServer(x *Index, o ServerOptions) *Server {
 	return s
 }
 
-// measureAdding has the metrics of pages that are added; they stay 0 in a service
-// that takes none.
+// measureAdding registers the metrics of added pages. They stay 0 in a service that
+// accepts none.
 func (s *Server) measureAdding() {
 	name := func(n string) string { return "neardup_add_" + n }
 	s.addRequests = prometheus.NewCounterVec(prometheus.CounterOpts{Name: name("requests_total"), Help: "Requests with pages to add by status code."}, []string{"code"})
@@ -131,21 +131,21 @@ func (s *Server) measureAdding() {
 		}))
 }
 
-// ErrAddress is returned for what is no HOST:PORT.
+// ErrAddress is returned for an address that is not HOST:PORT.
 var ErrAddress = errors.New("write HOST:PORT, like 127.0.0.1:8080")
 
-// ErrPublic is returned for an address that others than this machine reach.
+// ErrPublic is returned for an address that other machines can reach.
 var ErrPublic = errors.New("address is not of this machine alone")
 
-// IsLoopback reports whether only this machine reaches an address, HOST:PORT.
+// IsLoopback reports whether only this machine can reach the address, HOST:PORT.
 func IsLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	ip := net.ParseIP(host)
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// Listen listens on the address, HOST:PORT. One that is not a loopback address
-// is refused unless public is true: who looks up needs no password.
+// Listen listens on the address, HOST:PORT. There is no authentication for look-ups, so
+// an address that is not a loopback one is ErrPublic unless public is true.
 func Listen(ctx context.Context, address string, public bool) (net.Listener, error) {
 	if _, _, err := net.SplitHostPort(address); err != nil {
 		return nil, fmt.Errorf("address %q: %w: %w", address, ErrAddress, err)
@@ -157,9 +157,9 @@ func Listen(ctx context.Context, address string, public bool) (net.Listener, err
 	return c.Listen(ctx, "tcp", address)
 }
 
-// Serve answers on l with a server that open makes, until ctx ends, then lets
-// what is under way end. Until there is one, every answer is 503 and says so. It
-// follows the library.
+// Serve answers on l until ctx ends, and then lets running requests finish. open makes
+// the server, which may take long; until it has returned, every answer is 503. Serve
+// refreshes the index when the library changes.
 func Serve(ctx context.Context, l net.Listener, o ServerOptions, open func(context.Context) (*Server, error)) error {
 	var ready atomic.Pointer[http.Handler]
 	handler := func(w http.ResponseWriter, r *http.Request) {
@@ -186,9 +186,9 @@ func Serve(ctx context.Context, l net.Listener, o ServerOptions, open func(conte
 	})
 }
 
-// serve answers on l until ctx ends, or what works beside it, which ends with
-// its context. When it returns no request is under way any more, so what they ask
-// may be closed.
+// serve answers on l until ctx ends or the function that works beside it returns; that
+// function gets a context which ends too. When serve returns, no request is running any
+// more, so the caller may close what requests use.
 func serve(ctx context.Context, l net.Listener, o ServerOptions, handler http.Handler, work func(context.Context) error) error {
 	limited := newLimited(l, o.Conns)
 	var under sync.RWMutex // held by each request that is under way
@@ -226,7 +226,7 @@ func serve(ctx context.Context, l net.Listener, o ServerOptions, handler http.Ha
 	}
 }
 
-// end lets what is under way end, for so long.
+// end lets running requests finish, within the time limit.
 func end(ctx context.Context, server *http.Server, within time.Duration, failed <-chan error) error {
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
@@ -238,13 +238,14 @@ func end(ctx context.Context, server *http.Server, within time.Duration, failed 
 	return err
 }
 
-// starting says that there are no answers yet.
+// starting answers 503 while the index is being made.
 func starting(w http.ResponseWriter) {
 	later(w, http.StatusServiceUnavailable)
 	writeJSON(w, http.StatusServiceUnavailable, health{Status: "starting", Error: "the index of the library is being made: try again"})
 }
 
-// follow refreshes the index whenever the library changes.
+// follow refreshes the index at each interval, until ctx ends. After an error the old
+// answers go on, and the service reports itself as stale.
 func (s *Server) follow(ctx context.Context) {
 	tick := time.NewTicker(s.o.Interval)
 	defer tick.Stop()
