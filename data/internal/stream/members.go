@@ -16,26 +16,26 @@ import (
 )
 
 const (
-	// held is how much of a member is held in memory, as text, until its
-	// checksum was found right. A larger one is inflated twice: once to find out,
-	// and once more for its text.
+	// held is how many bytes of a member's text are kept in memory until its checksum
+	// is verified. A larger member is inflated twice: once to verify it, and once more
+	// to give out its text.
 	held = 4 << 20
-	// heldWindow is the window that does for it, a power of two.
+	// heldWindow is a decoder window that is enough for such a member; a power of two.
 	heldWindow = 2 * held
-	// wasted bounds what is inflated in vain, to find out where a right member
-	// starts within a damaged one: beyond it the search goes on behind the
+	// wasted bounds how many bytes are inflated in vain while searching for an
+	// undamaged member within a damaged one. Beyond it the search goes on behind the
 	// place where inflating failed.
 	wasted = 64 << 20
 )
 
-// Members goes through the members of a file: gzip members or zstandard frames.
-// A member's text is given out when all of it was inflated and its checksum was
-// right, never before. A frame without a checksum is believed if it is whole and
-// can be decoded; Checked tells. A file that is not compressed is one member,
-// which nothing covers.
+// Members iterates over the members of a file: gzip members or zstandard frames. It
+// gives out a member's text only after it has inflated all of it and verified the
+// checksum. A zstandard frame without a checksum is accepted if it is complete and can be
+// decoded; Checked tells the two cases apart. A file that is not compressed is one
+// member without a checksum.
 //
-// What is given out depends on the file's bytes alone, not on the number of
-// goroutines that inflate ahead; Close ends them. One goroutine uses it.
+// The result depends only on the file's bytes, not on how many goroutines inflate
+// ahead. Close ends these goroutines. Members itself is not safe for concurrent use.
 type Members struct {
 	*Raw
 	split       data.Split
@@ -51,22 +51,22 @@ type Members struct {
 	ahead  *ahead
 	blocks []*block // that were read, of which members may be taken
 
-	pos      int64  // where the next member starts
-	start    int64  // of the current member
-	text     []byte // of it, as far as it was not read
-	buf      []byte // of reading
-	inflated []byte // of inflating
-	large    *large // gives out the text of a member that is not held
+	pos      int64  // offset of the next member
+	start    int64  // offset of the current member
+	text     []byte // of the current member, not read yet
+	buf      []byte // buffer for reading
+	inflated []byte // buffer for inflating
+	large    *large // gives out the text of a member that is too large to be held
 	sure     bool   // the current member has a checksum
-	broken   error  // what its text ends with, where it is not verified
-	ready    bool   // it was found behind a damaged one, and is the next
+	broken   error  // the error at the end of its text, if it is not verified
+	ready    bool   // the next member was found behind a damaged one already
 	plain    bool   // the text of a file that is not compressed was given out
-	told     bool   // there is a member, or a damage
+	told     bool   // a member or a damage was given out
 	stopped  bool
-	err      error // ended the members
+	err      error // ended the iteration
 }
 
-// OpenMembers opens a split's bytes. Of the options it uses Stdin, Workers,
+// OpenMembers opens the members of a split. It uses the options Stdin, Workers,
 // Memory, Unchecked and Unverified.
 func OpenMembers(split data.Split, o data.ReaderOptions) (*Members, error) {
 	raw, err := OpenRaw(split, o.Stdin)
@@ -115,18 +115,18 @@ func (m *Members) open() error {
 	return nil
 }
 
-// startAhead reads the file in blocks from here on. What was read before is one
-// that has nothing inflated.
+// startAhead starts to read the file in blocks, and to inflate ahead. The bytes read
+// so far count as a block of which nothing is inflated.
 func (m *Members) startAhead() {
 	m.ahead = newAhead(m, m.options.Workers, m.window.end())
 }
 
-// sniffed is how much of a file tells how it is compressed.
+// sniffed is how many bytes of a file Named looks at.
 const sniffed = 512
 
-// Named is the compression of a file that starts with head: that which its
-// first bytes tell, and where they tell none and are no text, that of its name:
-// a damaged byte may be one of the first.
+// Named returns the compression of a file that starts with head. The first bytes
+// decide. If they match no compression and are not text either, the name decides: one
+// of the first bytes may be damaged.
 func Named(split data.Split, head []byte) Compression {
 	c := Detect(head)
 	if c != Plain || split.Start > 0 || isText(head) && len(head) > 0 {

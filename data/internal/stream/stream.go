@@ -1,8 +1,8 @@
-// Package stream gives the bytes of an input file to the readers of line
-// formats and archives: decompressed, counted and digested. It knows plain, gzip
-// and zstandard, by content, and by name where the first bytes are damaged. A
-// member of a compressed file is given out only when all of it is right, see
-// Members. It never looks at what the bytes mean.
+// Package stream reads input files for the readers of line formats and archives. It
+// decompresses, counts and digests the bytes. It knows plain files, gzip and zstandard,
+// and tells them by content, or by name if the first bytes are damaged. It gives out
+// the text of a compressed member only after all of the member was verified (see
+// Members). It does not interpret the text.
 package stream
 
 import (
@@ -112,7 +112,7 @@ func (r *Raw) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Interrupt makes reading fail from now on, whatever goroutine reads.
+// Interrupt makes reading fail from now on. Any goroutine may call it.
 func (r *Raw) Interrupt() { r.stopped.Store(true) }
 
 // Consumed is the number of bytes read.
@@ -147,13 +147,13 @@ func Digest(path string, sections [][2]int64) (string, error) {
 // Close closes the file; standard input stays open.
 func (r *Raw) Close() error { return r.close() }
 
-// Damage is a stretch of a compressed file of which nothing is believed: it
-// cannot be decompressed, or to other bytes than those that were compressed.
+// Damage is a range of a compressed file that was skipped: it cannot be decompressed,
+// or its text does not match its checksum.
 type Damage struct {
-	Offset   int64 // in the split, of the member that it starts with
-	Bytes    int64 // of the file
+	Offset   int64 // in the split, of the member at its beginning
+	Bytes    int64 // its length in the file
 	Cut      bool  // the file ends within it
-	TooLarge bool  // it takes more memory than there is
+	TooLarge bool  // decompressing it takes more memory than there is
 	Err      error
 }
 
@@ -184,8 +184,8 @@ func isCut(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
 }
 
-// Watched is a reader that remembers that it failed, so that a file that
-// cannot be read is told from one that is damaged.
+// Watched is a reader that remembers whether it failed. With it a decoder's error can
+// be told apart: the file could not be read, or its bytes are damaged.
 type Watched struct {
 	io.Reader
 	Failed error // not io.EOF
@@ -199,8 +199,8 @@ func (w *Watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Reader is the text of a split, of whatever compression it is: that of its
-// members, one behind the other.
+// Reader reads the text of a split, whatever its compression: the texts of its
+// members, one after the other.
 type Reader struct {
 	*Members
 	inside bool // a member
@@ -217,8 +217,9 @@ func Open(split data.Split, o data.ReaderOptions) (*Reader, error) {
 	return &Reader{Members: m}, nil
 }
 
-// Read reads on, and returns io.EOF at the end of the split. A *Damage stands
-// for what is lost between the bytes before it and those that come behind it.
+// Read reads the next bytes of text. At the end of the split it returns io.EOF. A
+// *Damage as the error means that text is missing here; the next Read goes on behind
+// it.
 func (r *Reader) Read(p []byte) (int, error) {
 	for r.err == nil {
 		if !r.inside {
@@ -271,8 +272,8 @@ func (r *Reader) Close() error {
 	return r.Members.Close()
 }
 
-// Head returns the first bytes of a file's text, at most n of them: nobody knows
-// whether they are right.
+// Head returns the first bytes of a file's text, at most n of them. They are not
+// verified.
 func Head(split data.Split, src io.Reader, n int) (head []byte, c Compression, err error) {
 	watched := &Watched{Reader: src}
 	in := bufio.NewReaderSize(watched, bufferSize)

@@ -8,18 +8,18 @@ import (
 	"sync"
 )
 
-// window is the bytes of a file as far as they are kept: from a place that
-// somebody may come back to, up to what was read.
+// window keeps the part of a file that may still be needed: from the offset keep,
+// to which a reader may return, up to what has been read.
 type window struct {
 	next func() ([]byte, error) // the file's bytes, piece by piece; valid until the next call
-	buf  []byte                 // the file's from at on
-	at   int64
-	keep int64     // no byte before it is wanted any more
-	err  error     // ended the file; io.EOF at its end
-	copy io.Writer // also gets what is read; may be nil
+	buf  []byte                 // the file's bytes from at on
+	at   int64                  // offset in the file
+	keep int64                  // offset before which no byte is needed any more
+	err  error                  // ended the reading; io.EOF at the file's end
+	copy io.Writer              // also gets what is read; may be nil
 }
 
-// more reads on, and reports whether there was more.
+// more reads the next piece and reports whether there was one.
 func (w *window) more() bool {
 	if w.err != nil {
 		return false
@@ -39,8 +39,8 @@ func (w *window) more() bool {
 	return len(part) > 0 || err == nil
 }
 
-// from is the bytes from a place on that were read; at least n if there are so
-// many.
+// from returns the bytes that were read from the offset at on. It reads on until there
+// are n, or the file ends.
 func (w *window) from(at int64, n int) []byte {
 	for int(w.end()-at) < n && w.more() { // more does it
 	}
@@ -49,7 +49,8 @@ func (w *window) from(at int64, n int) []byte {
 
 func (w *window) end() int64 { return w.at + int64(len(w.buf)) }
 
-// failed is the error of a file that cannot be read, which is no damage.
+// failed is the error of reading the file, nil if there was none. It tells a file that
+// cannot be read from one whose bytes are damaged.
 func (w *window) failed() error {
 	if errors.Is(w.err, io.EOF) {
 		return nil
@@ -57,11 +58,11 @@ func (w *window) failed() error {
 	return w.err
 }
 
-// cursor reads a window from a place on.
+// cursor reads a window from an offset on.
 type cursor struct {
 	*window
 	pos    int64
-	passes bool // what it has read is not wanted any more, but for the last of it
+	passes bool // what it has read is not needed again, but for the last bytes
 }
 
 func (c *cursor) Read(p []byte) (int, error) {
@@ -78,45 +79,50 @@ func (c *cursor) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// bufferSize is that of the buffered readers over a cursor, who read so much
+// bufferSize is the size of the buffered readers over a cursor. They read up to so much
 // ahead.
 const bufferSize = 64 << 10
 
-// What is inflated ahead: the members that start in a block of the file, by one
-// of a few goroutines, of which four keep up with who takes their text.
+// A unit of inflating ahead is a block of the file with the members that start in it.
+// aheadWorkers goroutines are enough to keep up with the reader of the text.
 const (
 	aheadBlock   = 256 << 10
 	aheadWorkers = 4
 )
 
-// ahead reads a file in blocks, and inflates the members that start in them
-// before they are asked for. Where a member starts is only known once the one
-// before has ended; so the place is guessed, by the bytes that all members
-// start with. Who goes through the members takes a guess that was right, and
-// inflates itself what was not guessed.
+// ahead reads a file in blocks, and inflates the members that start in each block
+// before they are asked for, on several goroutines:
+//
+//	file ─read─► block, block, block …      in order, to Members
+//	               │      │      │
+//	               └──────┴──────┴─inflate─► found members of the block
+//
+// Where a member starts is certain only once the one before it has ended. So the
+// goroutines guess, by the bytes that every member starts with. Members uses a guess
+// if the member before ends exactly there, and inflates all others itself.
 type ahead struct {
 	members *Members
 	work    chan *block // to the goroutines that inflate
-	ordered chan *block // to who goes through the members
+	ordered chan *block // to Members, in the order of the file
 	spare   chan []byte
 	quit    chan struct{}
 	done    sync.WaitGroup
 }
 
-// block is a stretch of the file.
+// block is a piece of the file, with what was found in it.
 type block struct {
 	at    int64
 	raw   []byte
 	after []byte // the block behind it
-	err   error  // of reading, behind it
+	err   error  // of reading behind this block
 
-	ready chan struct{} // closed once found is there
+	ready chan struct{} // closed once found and text are complete
 	found []found
 	text  []byte
 }
 
-// found is a member that is right: its place in the file, and that of its text
-// in the block's.
+// found is a member that was inflated and verified: its offsets in the file, and those
+// of its text in the block's text.
 type found struct {
 	start, end int64
 	from, to   int
