@@ -27,34 +27,37 @@ type Reference struct {
 	Hi, Lo  uint64
 }
 
-// Document is a document as a server keeps it: under its reference, which each
-// of its keys leads to.
+// Document is a document as a server keeps it. The server finds its text by the
+// reference, and the reference by each of the keys.
 type Document struct {
 	Reference
 	Keys []lookup.Key
 	Text []byte // the entry and its keys
 }
 
-// Server is what a Store keeps its documents in. The schema says how keys and
-// references are written. Any number of goroutines may call its methods.
+// Server is what a Store keeps its documents in: a client of a key-value server. All
+// methods are safe for concurrent use. The schema determines how keys and references
+// are encoded.
 type Server interface {
-	// State returns the text that says what there is; nil before the first
-	// Replace.
+	// State returns the store's state, a text that Replace has written; nil before
+	// the first Replace.
 	State(ctx context.Context) ([]byte, error)
-	// Replace puts text in the place of old; ErrChanged if something else stands
-	// there.
+	// Replace atomically replaces the state old by text; ErrChanged if the state is
+	// not old.
 	Replace(ctx context.Context, old, text []byte) error
-	// Put adds documents, each of them before its keys.
+	// Put adds documents. It writes each document before its keys, so that no key is
+	// found before its document.
 	Put(ctx context.Context, s lookup.Schema, documents []Document) error
-	// Remove removes documents, the keys of each before it.
+	// Remove removes documents. It removes the keys of each before the document.
 	Remove(ctx context.Context, s lookup.Schema, documents []Document) error
 	// All calls found with the texts of all documents of a version.
 	All(ctx context.Context, version uint64, found func(text []byte) error) error
-	// Find calls found with what the keys lead to, by their place: for one key by
-	// one goroutine at a time.
+	// Find calls found with each reference that a key leads to, and the key's index
+	// in keys. Calls for different keys may come from several goroutines at once, those
+	// for one key do not.
 	Find(ctx context.Context, s lookup.Schema, keys []lookup.Key, found func(key int, r Reference)) error
-	// Texts returns those of documents, nil for one that is not there, and the
-	// state as it was then or later.
+	// Texts returns the documents' texts, nil for a document that does not exist, and
+	// the state at that moment or later.
 	Texts(ctx context.Context, of []Reference) (texts [][]byte, state []byte, err error)
 	Close()
 }
@@ -69,13 +72,14 @@ const (
 	maxValues = 4096
 )
 
-// ErrChanged is returned where another process has written.
+// ErrChanged is returned when another process has changed the state.
 var ErrChanged = errors.New("another process changes the index too: let one do it at a time")
 
-// Store keeps documents in a server: those of a part under a version of their
-// own, until the state, which changes as a whole, says which version is the
-// part's. It finds documents by their keys only. One process at a time may put
-// and drop; any number may look up.
+// Store is a lookup.Store in a server. Put first writes a part's documents under a new
+// version, which no look-up uses, and then makes that version the part's by replacing
+// the state atomically. Documents are found by their keys only: a query that would need
+// a scan is lookup.ErrScan. One process at a time may put and drop; any number may
+// look up.
 type Store struct {
 	server        Server
 	schema        lookup.Schema
