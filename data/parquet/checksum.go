@@ -15,12 +15,15 @@ import (
 	"github.com/neardup/neardup/data/object"
 )
 
-// A table of neardup's tells of itself, in its file metadata, what its bytes
-// are: the value of metaChecksums is the XXH3-64 of the footer with noSum in
-// that sum's place, as 16 hexadecimal digits, a colon, and in base64 the
-// XXH3-64, big-endian, of each block of checkedBytes before the footer. Files
-// that another program made of it carry the value on, so it counts only where
-// neardup is the one that created the file.
+// Each table that neardup writes has checksums of all its bytes in its own file
+// metadata, in the value of metaChecksums:
+//
+//	<16 hexadecimal digits>:<base64>
+//
+// The digits are the XXH3-64 of the footer, computed with noSum in their place. The
+// base64 text holds the XXH3-64, big-endian, of each block of checkedBytes before the
+// footer. Other programs may copy metadata into files that they derive from a table, so
+// the value counts only if the file says that neardup created it.
 const (
 	metaChecksums = "neardup.checksums"
 	noSum         = "0000000000000000"
@@ -28,10 +31,10 @@ const (
 	createdBy     = "neardup "
 )
 
-// errChecksum is returned for a file whose bytes are not those that were written.
+// errChecksum is returned for a file whose bytes do not match its checksums.
 var errChecksum = errors.New("the file is damaged: its bytes are not those that were written")
 
-// summing passes on what is written to a file, and sums it up block by block.
+// summing writes to a file and computes the checksums of its blocks.
 type summing struct {
 	to     io.Writer
 	hash   xxh3.Hasher
@@ -40,8 +43,8 @@ type summing struct {
 	footer *bytes.Buffer
 }
 
-// Write takes bytes of the row groups, after endData those of the footer, which
-// it keeps.
+// Write writes bytes of the row groups. After endData it only collects the bytes of
+// the footer, for end.
 func (s *summing) Write(p []byte) (int, error) {
 	if s.footer != nil {
 		return s.footer.Write(p)
@@ -62,8 +65,8 @@ func (s *summing) endBlock() {
 	s.filled = 0
 }
 
-// endData is called when all row groups are written; it returns the value of
-// metaChecksums as it is to stand in the footer for now.
+// endData ends the row groups. It returns the value of metaChecksums for the footer,
+// with noSum in the place of the footer's own checksum, which end fills in.
 func (s *summing) endData() string {
 	if s.filled > 0 {
 		s.endBlock()
@@ -72,7 +75,7 @@ func (s *summing) endData() string {
 	return noSum + ":" + base64.StdEncoding.EncodeToString(s.sums)
 }
 
-// end writes the footer, with its sum.
+// end writes the footer with its checksum.
 func (s *summing) end() error {
 	footer := s.footer.Bytes()
 	at := sumIn(footer)
@@ -84,11 +87,11 @@ func (s *summing) end() error {
 	return err
 }
 
-// sumOf is the sum of a footer whose own place for it has noSum.
+// sumOf is the checksum of a footer that has noSum in the checksum's place.
 func sumOf(footer []byte) string { return fmt.Sprintf("%016x", xxh3.Hash(footer)) }
 
-// sumIn is where the sum of a footer stands in it, −1 if it has none: behind
-// the key and the few bytes that say how long the value is.
+// sumIn returns the offset of the checksum in a footer, −1 if it has none. The checksum
+// follows the key and the few bytes that encode the value's length.
 func sumIn(footer []byte) int {
 	at := bytes.Index(footer, []byte(metaChecksums))
 	if at < 0 {
@@ -106,26 +109,25 @@ func sumIn(footer []byte) int {
 	return at + colon
 }
 
-// checked is an open file whose bytes, once check has read its checksums, are
-// compared with them before they are given out.
+// checked is an open file that compares bytes with their checksums before it returns
+// them, once check has read the checksums.
 type checked struct {
 	object.File
 	size   int64
-	failed error // of reading, which says nothing of the bytes
+	failed error // of reading the file; no sign of damage
 	end    int64 // of the row groups; 0: nothing is compared
 	sums   []byte
-	blocks [8]block // those that were read last: columns are read in turns
+	blocks [8]block // the last ones read: columns are read in turns
 	next   int
 }
 
-// block is a stretch of the file that is as it was written.
+// block is a piece of the file whose checksum was verified.
 type block struct {
 	number int64
 	bytes  []byte // nil: none
 }
 
-// check reads the checksums of an opened file, if it has some, and compares the
-// footer with its own.
+// check reads the file's checksums, if it has any, and verifies the footer.
 func (c *checked) check(f *file.Reader) (has bool, err error) {
 	meta := f.MetaData()
 	value := meta.KeyValueMetadata().FindValue(metaChecksums)
@@ -153,8 +155,8 @@ func (c *checked) check(f *file.Reader) (has bool, err error) {
 	return true, nil
 }
 
-// ReadAt reads as the file does; what stands before the footer only if it is as
-// it was written.
+// ReadAt is io.ReaderAt. It returns bytes before the footer only after it has verified
+// their blocks.
 func (c *checked) ReadAt(p []byte, off int64) (n int, err error) {
 	for n < len(p) && off >= 0 && off < c.end {
 		b, err := c.block(off / checkedBytes)
@@ -174,7 +176,7 @@ func (c *checked) ReadAt(p []byte, off int64) (n int, err error) {
 	return n + m, err
 }
 
-// block returns a block, read and compared unless it is one of the last.
+// block returns a block: one of the last ones read, or else read and verified now.
 func (c *checked) block(number int64) ([]byte, error) {
 	for i := range c.blocks {
 		if b := &c.blocks[i]; b.bytes != nil && b.number == number {

@@ -32,10 +32,10 @@ func readFooter(f io.ReaderAt, size int64) (footer []byte, start int64, err erro
 	return footer, start, err
 }
 
-// withoutUnknownTypes returns a file as it would be if its columns of logical
-// types that Arrow does not know had none: Arrow panics over a schema with
-// one, whichever columns are to be read. It looks at the footer alone, and
-// returns nil when there is no such column.
+// withoutUnknownTypes returns a view of a file in which columns of logical types that
+// Arrow does not know have no logical type; nil if there is no such column. Arrow
+// panics if a schema has one, whichever columns are to be read. It reads only the
+// footer, and does not change the file.
 func withoutUnknownTypes(f io.ReaderAt, size int64) (*io.SectionReader, error) {
 	footer, start, err := readFooter(f, size)
 	if err != nil || footer == nil || !dropUnknownTypes(footer[:len(footer)-footerEnd]) {
@@ -44,7 +44,7 @@ func withoutUnknownTypes(f io.ReaderAt, size int64) (*io.SectionReader, error) {
 	return io.NewSectionReader(&patched{f, start, footer}, 0, size), nil
 }
 
-// patched is a file with another footer of the same size.
+// patched is a file whose footer is replaced by another of the same size.
 type patched struct {
 	io.ReaderAt
 	start  int64 // of the footer
@@ -68,10 +68,10 @@ const (
 
 func knownType(member int16) bool { return member >= 1 && member <= 8 || member >= 10 && member <= 15 }
 
-// dropUnknownTypes makes the logical types of a footer that are not known fields
-// that are not, which readers skip: the number of a field is in its header what
-// it is more than that of the one before, in the upper half of the byte. It
-// reports whether it has found one; what is no footer has none.
+// dropUnknownTypes changes a footer in place so that readers skip logical types which
+// Arrow does not know. It gives such a field a number that no reader knows: a field's
+// header has, in its upper four bits, the difference from the number of the field
+// before. It reports whether it found one; in bytes that are no footer it finds none.
 func dropUnknownTypes(footer []byte) (found bool) {
 	const most = 0xf0
 	c := newCompact(footer)
@@ -95,7 +95,7 @@ func dropUnknownTypes(footer []byte) (found bool) {
 	return found && err == nil
 }
 
-// compact reads Thrift's compact protocol, and knows where it is.
+// compact reads Thrift's compact protocol and keeps its offset.
 type compact struct {
 	*thrift.TCompactProtocol
 	ctx  context.Context
@@ -128,8 +128,8 @@ func (c *compact) fields(f func(id int16, kind thrift.TType, header int) error) 
 	return err
 }
 
-// unknownType reads an element of the schema, and returns where the header of
-// its logical type stands if Arrow does not know it, else -1.
+// unknownType reads an element of the schema. It returns the offset of the header of
+// its logical type if Arrow does not know the type, else -1.
 func (c *compact) unknownType() (cut int, err error) {
 	cut = -1
 	err = c.fields(func(id int16, kind thrift.TType, header int) error {
