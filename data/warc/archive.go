@@ -28,27 +28,27 @@ type record struct {
 	sure   bool   // its bytes are those that were written, as far as a checksum tells
 }
 
-// archive finds the records of a file: members, each normally one record, or
-// one stream of them.
+// archive finds the records of a file. The file is a sequence of compressed members, each
+// normally with one record, or one stream of records.
 type archive struct {
 	path    string
 	members *stream.Members
 
 	in     *bufio.Reader // of the member, decompressed
-	text   []byte        // a line that is in more than one piece
-	begun  bool          // the line that was read last is a record's first
-	member int64         // where the member starts in the file
-	pos    int64         // in the uncompressed stream
+	text   []byte        // buffer for a line that came in several pieces
+	begun  bool          // the last line read is the first of a record
+	member int64         // offset of the member in the file
+	pos    int64         // offset in the uncompressed stream
 	fresh  bool          // nothing of the member was read yet
 	opened bool          // the next member was opened already
-	inside bool          // a record or line, which may go on in the next member
+	inside bool          // within a record or line, which may go on in the next member
 	done   bool
 
 	// The record that was found last.
 	offset  int64
 	head    []byte
-	left    int64 // of its block, not read yet
-	checked bool  // checksums cover it
+	left    int64 // bytes of its block that were not read yet
+	checked bool  // checksums cover all of it
 }
 
 func openArchive(split data.Split, o data.ReaderOptions) (*archive, error) {
@@ -62,15 +62,15 @@ func openArchive(split data.Split, o data.ReaderOptions) (*archive, error) {
 // none is a member that is over.
 var none = io.MultiReader()
 
-// startMember starts to read the member that Next went to.
+// startMember starts to read the member that members.Next has opened.
 func (a *archive) startMember() {
 	a.member = a.members.Offset()
 	a.in.Reset(a.members)
 	a.fresh = true
 }
 
-// nextMember goes on behind the member that ended; io.EOF at the file's end. A
-// damaged part of the file is a bad record.
+// nextMember opens the next member; io.EOF at the end of the file. A damaged part of
+// the file is returned as a *data.BadRecord.
 func (a *archive) nextMember() error {
 	if a.opened {
 		a.opened = false
@@ -90,8 +90,8 @@ func (a *archive) bad(offset int64, reason string, err error, raw []byte) *data.
 	return &data.BadRecord{Source: a.path, Offset: offset, Reason: reason, Err: err, Raw: raw[:min(len(raw), keptRaw)]}
 }
 
-// damaged turns an error within a record into a bad record; the reading goes
-// on with the next member. The error of a file that cannot be read stays one.
+// damaged turns an error within a record into a *data.BadRecord; reading goes on with
+// the next member. The error of a file that cannot be read is returned as it is.
 func (a *archive) damaged(offset int64, err error, raw []byte) error {
 	var d *stream.Damage
 	switch {
@@ -109,8 +109,8 @@ func (a *archive) damaged(offset int64, err error, raw []byte) error {
 	return fmt.Errorf("warc: %s at offset %d: %w", a.path, offset, err)
 }
 
-// fill makes sure that there are bytes of the member to read: io.EOF where it
-// ends, another error where it is damaged.
+// fill makes sure that at least one byte of the member can be read. It returns io.EOF
+// at the member's end, and another error if it is damaged.
 func (a *archive) fill() error {
 	for !a.opened {
 		_, err := a.in.Peek(1)
@@ -124,9 +124,10 @@ func (a *archive) fill() error {
 	return io.EOF
 }
 
-// span goes on with the next member within a record: archives that were
-// compressed in blocks of a fixed size have such. It is io.EOF, with the
-// member open, if a record starts there, so that the one before is cut off.
+// span goes on with the next member in the middle of a record, as is needed for
+// archives that were compressed in blocks of a fixed size. If the next member starts
+// with a record, span returns io.EOF with that member open: the record before is cut
+// off.
 func (a *archive) span() error {
 	if err := a.members.Next(); err != nil {
 		return err
@@ -142,9 +143,9 @@ func (a *archive) span() error {
 	return nil
 }
 
-// next finds the next record and reads its header into r; what was left of
-// the one before is read over. io.EOF at the end; a *data.BadRecord for what
-// is no record.
+// next skips the rest of the current record, finds the next one and reads its header
+// into r. It returns io.EOF at the end, and a *data.BadRecord for bytes that are not a
+// record.
 func (a *archive) next(r *record) error {
 	if a.done {
 		return io.EOF
@@ -211,8 +212,8 @@ func (a *archive) place() int64 {
 	return a.pos
 }
 
-// line reads a line with its end, valid until the next read; io.EOF where the
-// member ends. A longer line than any header has comes in parts.
+// line reads a line with its line end, valid until the next read; io.EOF at the end
+// of the member. A line longer than maxLine comes in parts.
 func (a *archive) line() (line []byte, err error) {
 	defer func() {
 		a.pos += int64(len(line))
@@ -298,7 +299,7 @@ func (a *archive) each(n int64, take func(part []byte)) error {
 	return nil
 }
 
-// finish reads over what is left of the record.
+// finish skips the rest of the record.
 func (a *archive) finish() error {
 	err := a.each(a.left, func([]byte) {})
 	if errors.Is(err, io.EOF) {
@@ -310,7 +311,7 @@ func (a *archive) finish() error {
 	return nil
 }
 
-// close may be called at any time by the goroutine that reads.
+// close closes the file. Only the reading goroutine may call it, at any time.
 func (a *archive) close() error {
 	a.done = true
 	return a.members.Close()
