@@ -1,6 +1,6 @@
-// Package source turns what a user names as input into splits, and opens a
-// split with the reader of its format. It knows the formats by name and
-// content; it never parses a record itself.
+// Package source finds the input that a user names, cuts it into splits (Expand), and
+// opens a split with the reader of its format (Open). It tells formats by file name and
+// content. It never parses a record itself.
 package source
 
 import (
@@ -102,8 +102,9 @@ func (o ExpandOptions) remedy(otherwise string) string {
 	return otherwise
 }
 
-// Open opens a split with its format's reader. The ids of documents are valid
-// UTF-8 as of data.ValidID, and so are their titles.
+// Open opens a split with its format's reader. Ids and titles of its documents are
+// valid UTF-8 (see data.ValidID). If the file as a whole cannot be read and o.Unread is
+// not nil, Open calls that, and the reader returns one bad record for the whole split.
 func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 	at := slices.Index(Formats(), split.Format)
 	if at < 0 {
@@ -120,10 +121,10 @@ func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 	return validReader{r}, nil
 }
 
-// CheckColumns returns the *data.NoColumn of the first file unless, among up to
-// 16 files that are spread over the input, there is one that has the columns
-// that are asked for, or needs none: of what one file lacks, the others may have
-// it, what none has is a mistake.
+// CheckColumns checks, before a run, that the columns which o asks for exist. It looks
+// at up to 16 files spread over the input. One file that has them, or needs none, is
+// enough: a single file may lack a column. If none has them, the error is the first
+// file's *data.NoColumn.
 func CheckColumns(splits []data.Split, o data.ReaderOptions) (err error) {
 	const most = 16
 	o.Missing, o.Unread, o.Unchecked, o.Unverified = nil, nil, nil, true
