@@ -30,7 +30,7 @@ type Failure struct {
 	NotConserved bool           `json:",omitempty"`
 }
 
-// Of has the failure say what err does.
+// Of sets the failure's message and kind from err.
 func (f *Failure) Of(err error) {
 	f.Message = err.Error()
 	f.Died = errors.As(err, new(*LostError))
@@ -52,7 +52,7 @@ func (f *Failure) Error() string {
 	return where + ": " + f.Message
 }
 
-// Unwrap returns what the task's error was, of that which is decided on.
+// Unwrap returns those errors of the task on which callers decide.
 func (f *Failure) Unwrap() (all []error) {
 	if f.Missing != nil {
 		all = append(all, f.Missing)
@@ -63,8 +63,8 @@ func (f *Failure) Unwrap() (all []error) {
 	return all
 }
 
-// Mistake returns the failure in the task's own words if it is a mistake of the
-// command line, which no other attempt and no other host mends; else nil.
+// Mistake returns an error with the task's message if the failure is a mistake in the
+// command line, which no further attempt would fix; else nil.
 func (f *Failure) Mistake() error {
 	if f.Missing == nil {
 		return nil
@@ -72,8 +72,7 @@ func (f *Failure) Mistake() error {
 	return &Failure{Message: f.Message, Missing: f.Missing}
 }
 
-// LostError is a failure of the cluster, not of a task: another attempt may go
-// well.
+// LostError is a failure of the cluster and not of a task. Another attempt may succeed.
 type LostError struct{ text string }
 
 // Lost returns a LostError.
@@ -83,20 +82,21 @@ func Lost(format string, args ...any) *LostError {
 
 func (e *LostError) Error() string { return e.text }
 
-// Note notes the failure where the supervisor sees it even when no row moves.
+// Note writes the failure into the attempt's folder, where the supervisor finds it even
+// if no row gets through.
 func (d Dir) Note(f *Failure) error {
 	return rundir.WriteJSON(d.Path(failures, fmt.Sprintf("%s-%d.json", f.Stage, f.Task)), f)
 }
 
-// Noted returns a failure that a worker noted: the first that is not the mere
-// loss of rows, which follows from others. It is nil without one.
+// Noted returns the first failure that a worker noted, nil if there is none. It ignores
+// lost rows, which are the consequence of another failure.
 func (d Dir) Noted() *Failure {
 	return firstFailure(d.Path(failures, "*.json"))
 }
 
-// NoteFull notes that the disk of the agent's folder is full if it is, and
-// reports whether it did. That is a reason for rows that were lost, not a
-// failure of its own: FullDisk returns it, Noted does not.
+// NoteFull checks whether the disk of the agent's folder is full; if so, it notes that
+// and returns true. A full disk explains lost rows, but is not a failure of its own:
+// FullDisk returns it, Noted does not.
 func (d Dir) NoteFull(host, folder string) bool {
 	const least = 1 << 20
 	free, err := FreeDisk(folder)

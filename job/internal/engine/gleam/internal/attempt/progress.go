@@ -15,19 +15,19 @@ import (
 	"github.com/neardup/neardup/job/internal/machine"
 )
 
-// Driver is the name that a driver has among the stages.
+// Driver stands for the driver where a stage's name is expected.
 const Driver = "driver"
 
-// Progress is what a worker last reported, as its file in the run directory has
-// it.
+// Progress is a worker's last report, which it writes to a file in the attempt's
+// folder.
 type Progress struct {
 	Stage string
 	Task  int
 	Host  string
 	Agent string `json:",omitempty"` // folder of the worker's agent
 	PID   int
-	In    int64 // records that came
-	Out   int64 // records that left
+	In    int64 // records received
+	Out   int64 // records sent
 	Bytes int64 // of input files, by the fingerprint stage
 	CPU   int64 // milliseconds of processor time
 	Beat  int64 // counts the reports
@@ -53,8 +53,8 @@ func (r *Reporter) path(suffix string) string {
 	return r.Dir.Path(workers, fmt.Sprintf("%s-%d%s", r.Stage, r.Task, suffix))
 }
 
-// Begin makes the task known, and refuses a second process of the same task
-// with a LostError: the first died in the middle of the stream.
+// Begin registers the task. For a second process of the same task it returns a
+// LostError: gleam started it because the first died in the middle of the stream.
 func (r *Reporter) Begin() error {
 	f, err := os.OpenFile(r.path(".started"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if errors.Is(err, os.ErrExist) {
@@ -66,8 +66,8 @@ func (r *Reporter) Begin() error {
 	return f.Close()
 }
 
-// Beat reports the progress until stop is closed, and kills this process when its
-// parent or the attempt is gone.
+// Beat reports the progress every BeatEvery until stop is closed. It kills this process
+// when its parent has died or the attempt's lease is gone.
 func (r *Reporter) Beat(parent int, stop <-chan struct{}) {
 	tick := time.NewTicker(BeatEvery)
 	defer tick.Stop()
@@ -114,7 +114,8 @@ func (d Dir) Progress() (all []Progress) {
 	return all
 }
 
-// KillSelf kills this process at once: nobody is left to read its output.
+// KillSelf kills this process at once. It is for a process whose output nobody will
+// read any more.
 func KillSelf() {
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 }
