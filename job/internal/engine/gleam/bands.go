@@ -19,10 +19,11 @@ import (
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// A band that no other document has brings no two together, and most are such:
-// eight of a document's twelve records would travel twice to stand alone in the
-// end. So the host of the command counts the bands, to two, and writes down for
-// each document which of them another one may have too; only those are sent.
+// Most bands belong to a single document and can bring no pair together. Eight of a
+// document's twelve postings are of bands, and most would be sent twice for nothing. So
+// the command's host first counts, by a filter, which bands come more than once, and
+// writes down for each document which of its bands another one may share. Only those
+// are sent.
 
 // kindBands names the files of shared bands, one for each split: a byte for each
 // document, with a bit for each band.

@@ -17,12 +17,12 @@ import (
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
-// failureGrace is how long a driver that learns of lost rows waits for the
-// failure that lost them: rows come by many ways.
+// failureGrace is how long a driver that notices lost rows waits for the failure that
+// caused the loss, which may arrive later by another way.
 const failureGrace = 5 * time.Second
 
-// runDriver executes the attempt's flow and writes the result file, its last
-// act: all that gleam did is verified before.
+// runDriver executes the attempt's flow. It verifies that everything arrived and was
+// reported, and only then writes the result file.
 func runDriver(dir attempt.Dir) error {
 	if err := os.Setenv("NO_PROXY", "*"); err != nil { // gleam would ask one for its own servers
 		return err
@@ -76,8 +76,8 @@ func assign(s *attempt.Spec, out io.Writer) error {
 	return send.End(0)
 }
 
-// reports are the tasks that the last step has to report: those that were
-// assigned to its workers, or its own.
+// reports returns the tasks of which a record has to arrive at the driver: the tasks
+// of the last step if there are several steps, and those assigned to workers.
 func reports(s *attempt.Spec) map[int]bool {
 	missing := make(map[int]bool)
 	if last := s.Steps[len(s.Steps)-1]; len(s.Steps) > 1 {
@@ -140,8 +140,8 @@ func failureOf(err error) attempt.Failure {
 	return attempt.Failure{Stage: attempt.Driver, Message: err.Error(), Lost: lostRows(err)}
 }
 
-// fail reports the first failure; one that only says that rows were lost lets
-// another go first.
+// fail passes a failure to runDriver, which takes the first. Lost rows are usually
+// the consequence of another failure, so they are reported after failureGrace.
 func (d *driver) fail(f attempt.Failure) {
 	if f.Lost {
 		time.Sleep(failureGrace)
@@ -152,7 +152,7 @@ func (d *driver) fail(f attempt.Failure) {
 	}
 }
 
-// take books a frame, and what it reports.
+// take enters a frame into the ledger and notes the task that it reports.
 func (d *driver) take(f wire.Frame, sum uint64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

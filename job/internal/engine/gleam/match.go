@@ -23,30 +23,32 @@ import (
 	"github.com/neardup/neardup/simhash/columns"
 )
 
-// The match flow has three steps: segment emits the keys of a range of the
-// documents, partial reduces by (salt, key), final by key, compares, and writes
-// its pairs into the attempt's folder.
+// The match flow has three steps:
+//
+//	segment  reads a range of the documents and sends their postings, by (salt, key)
+//	partial  reduces by (salt, key) and sends posting lists, by key
+//	final    reduces by key, compares inside each group, and writes the pairs into the
+//	         attempt's folder
 
-// matchPayload is what the workers are told: the tables from First to Last-1.
+// matchPayload is the payload of a flow for the tables First to Last-1.
 type matchPayload struct {
 	Splits      int
 	Documents   uint64
 	First, Last int
-	References  uint64 // to documents, under the keys of those tables, that are sent
+	References  uint64 // to documents, under keys of those tables, that have to arrive
 }
 
-// shuffleBytes is what a reference to a document takes on the agents while it
-// is reduced, in all: as a record while they are sorted, and packed on its way
-// to the final reduce (measured, see job/docs/benchmarks). Of them rowBytes are
-// rows, to the partial and to the final reduce.
+// shuffleBytes is how many bytes one reference to a document takes on all agents
+// together while it is reduced: as a record in a reduce, and packed in rows on its way
+// (measured, see job/docs/benchmarks). rowBytes of them are in rows, to the partial
+// reduce and to the final one.
 const (
 	shuffleBytes = 100
 	rowBytes     = 2 * 32
 )
 
-// Match runs the shuffle, as many of the layout's tables in one flow as the
-// agents have memory for. The tables of a flow that finished are not run
-// again.
+// Match runs the join, in flows of as many tables as the agents have memory for. Tables
+// of a flow that has finished are not run again.
 func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.Documents, emit func([]data.Pair) error) error {
 	n := documents.Len()
 	if n < 2 {
@@ -112,8 +114,8 @@ func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.D
 	return nil
 }
 
-// matchSteps chooses how many tasks each step has, so that all have a slot at
-// once if there are enough.
+// matchSteps chooses the number of tasks of each step, and sets s.Steps. All tasks have
+// a slot at once if the agents have enough slots.
 func matchSteps(s *attempt.Spec, documents uint64, agents []cluster.Agent) []attempt.Step {
 	slots := cluster.Total(agents).Slots
 	steps := func(segment, partial, final int) []attempt.Step {
@@ -148,7 +150,7 @@ func (w *worker) openDocuments(m matchPayload) (*engine.Documents, error) {
 	return documents, nil
 }
 
-// arrived returns an error unless all references arrived at the final reduce.
+// arrived returns a LostError unless all references arrived at the final reduce.
 func (m *matchPayload) arrived(counted uint64) error {
 	if counted == m.References {
 		return nil
@@ -210,7 +212,8 @@ func readPairs(ctx context.Context, dir attempt.Dir, tasks int, emit func([]data
 	return emit(batch)
 }
 
-// segment emits the keys of its range of the documents; its number says which.
+// segment sends the postings of its range of the documents. The task's number
+// determines the range.
 func segment(ctx context.Context, w *worker, _ []int) error {
 	p, m, err := w.match()
 	if err != nil {
@@ -244,7 +247,7 @@ func segment(ctx context.Context, w *worker, _ []int) error {
 	return w.end(last - first)
 }
 
-// match is what each step of the flow needs.
+// match returns what each step of the match flow needs.
 func (w *worker) match() (packing, matchPayload, error) {
 	m, err := payload[matchPayload](w.spec)
 	if err != nil {
@@ -257,12 +260,12 @@ func (w *worker) match() (packing, matchPayload, error) {
 	return p, m, err
 }
 
-// salts is over how many tasks of the partial reduce the records of one key are
+// salts is the number of tasks of the partial reduce over which one key's postings are
 // spread.
 const salts = 4
 
-// partialOf is the task of the partial reduce, of so many, that takes the
-// posting's (salt, key).
+// partialOf returns which of so many tasks of the partial reduce gets the posting's
+// (salt, key).
 func partialOf(r data.Posting, partials int) int {
 	return (mapper.Shard(r.Key, partials) + mapper.Salt(r.Hi, r.Lo, salts)) % partials
 }

@@ -20,16 +20,16 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/wire"
 )
 
-// worker is one task of a stage, in a process of its own: rows come on
-// standard input and leave on standard output. A failure leaves as an Error
-// frame, and the process ends with 0 all the same: gleam would start it again
-// in the middle of the stream.
+// worker is one task of a step, in a process of its own. It reads rows from standard
+// input and writes rows to standard output. If the task fails, the worker sends an Error
+// frame and still exits with 0: gleam would restart a process that exits otherwise, in
+// the middle of the stream.
 type worker struct {
 	attempt.Reporter
 	work step
 	spec *attempt.Spec
 	id   uint64 // of the attempt
-	step int    // of the flow, from 1; 0 before the first
+	step int    // number of its step in the flow, from 1; 0: it deals the driver's rows
 	log  *slog.Logger
 
 	stdin  io.Reader
@@ -38,8 +38,8 @@ type worker struct {
 	out    *wire.Writer
 	send   *wire.Sender
 
-	split   string // what the task reads at the moment
-	halfway bool   // middle was reached
+	split   string // path of the input it is reading, for errors
+	halfway bool   // inject was called with middle
 }
 
 // newWorker returns the worker of a process.
@@ -60,7 +60,8 @@ func newWorker(p attempt.Process, stages []engine.Stage, stdin io.Reader, stdout
 	return w, nil
 }
 
-// errForwarded is returned for a failure that was reported by its own task.
+// errForwarded is returned for the failure of an earlier task, which that task has
+// reported itself.
 var errForwarded = errors.New("an earlier task failed")
 
 // run executes the task to its end.
@@ -111,19 +112,20 @@ func (w *worker) execute(ctx context.Context) (err error) {
 	return w.work.first(ctx, w, tasks)
 }
 
-// moment is a point in a task's life at which tests make it fail.
+// moment is a point in a task's execution at which tests make it fail.
 type moment string
 
 const (
 	early  moment = "early"  // nothing was read yet
-	middle moment = "middle" // the first frame of records came or left
-	late   moment = "late"   // all left but the End frames
+	middle moment = "middle" // the first frame of records was received or sent
+	late   moment = "late"   // everything was sent but the End frames
 )
 
-// inject is where tests make a worker fail.
+// inject is called at each moment. Tests replace it to make a worker fail.
 var inject = func(*worker, moment) error { return nil }
 
-// half notes that a frame of records came or left.
+// half is called for each frame of records received or sent; the first is the moment
+// middle.
 func (w *worker) half() error {
 	if w.halfway {
 		return nil
@@ -132,8 +134,8 @@ func (w *worker) half() error {
 	return inject(w, middle)
 }
 
-// fail sends the failure to the next stage, which passes it on, and notes it
-// in the attempt's folder.
+// fail reports a failure in two ways: by a note in the attempt's folder, and by an
+// Error frame to the next step, which passes it on to the driver.
 func (w *worker) fail(err error) error {
 	f := attempt.Failure{Stage: w.Stage, Task: w.Task, Split: w.split, Host: w.Host, Lost: lostRows(err)}
 	f.Of(err)
@@ -149,25 +151,24 @@ func (w *worker) fail(err error) error {
 	return errors.Join(w.forward(wire.Frame{Payload: text}), noted)
 }
 
-// lostRows reports whether the error says that rows were lost or damaged on
-// their way.
+// lostRows reports whether the error is that rows were lost or damaged on their way.
 func lostRows(err error) bool {
 	return errors.Is(err, wire.ErrIncomplete) || errors.Is(err, wire.ErrFrame) || errors.Is(err, wire.ErrRow)
 }
 
-// header is that of the worker's frames.
+// header returns a frame with the fields that all of the worker's frames share.
 func (w *worker) header() wire.Frame {
 	return wire.Frame{Step: byte(w.step), Attempt: w.id, From: uint32(w.Task)}
 }
 
-// forward sends the payload of an Error frame on at once.
+// forward sends an Error frame with the payload of f, and flushes.
 func (w *worker) forward(f wire.Frame) error {
 	out := w.header()
 	out.Kind, out.Records, out.Payload = wire.Error, 1, f.Payload
 	return errors.Join(w.out.Write(out), w.out.Flush())
 }
 
-// passOn is the work of a worker that only passes frames on.
+// passOn is the work of the Deal step: it passes all frames on unchanged.
 func passOn(w *worker) error {
 	err := w.in.Each(w.id, func(f wire.Frame, _ uint64) error {
 		w.In.Add(1)
@@ -177,8 +178,8 @@ func passOn(w *worker) error {
 	return errors.Join(err, w.out.Flush())
 }
 
-// tasks is how many tasks a step has; the driver is before the first and after
-// the last.
+// tasks returns a step's name and its number of tasks. Before the first step and after
+// the last is the driver, with one task.
 func (w *worker) tasks(step int) (name string, n int) {
 	if step < 1 || step > len(w.spec.Steps) {
 		return attempt.Driver, 1
@@ -187,8 +188,9 @@ func (w *worker) tasks(step int) (name string, n int) {
 	return s.Stage, s.Tasks
 }
 
-// receive reads what the step before sent until the input ends, and checks it
-// all. take gets the frames of records.
+// receive reads all that the step before sends, calls take with each Data frame, and
+// returns nil only if the ledger shows that everything arrived. If an Error frame
+// comes, it forwards that, takes no more records and returns errForwarded.
 func (w *worker) receive(take func(wire.Frame) error) error {
 	from, senders := w.tasks(w.step - 1)
 	ledger := wire.NewLedger(from, byte(w.step-1), senders)
@@ -219,7 +221,7 @@ func (w *worker) receive(take func(wire.Frame) error) error {
 	return ledger.Close()
 }
 
-// assigned receives the tasks that the driver assigned to this worker.
+// assigned receives the numbers of the tasks that the driver assigned to this worker.
 func (w *worker) assigned() (tasks []int, err error) {
 	err = w.receive(func(f wire.Frame) error {
 		if len(f.Payload) != 4*int(f.Records) {
@@ -233,8 +235,8 @@ func (w *worker) assigned() (tasks []int, err error) {
 	return tasks, err
 }
 
-// open prepares sending to the tasks of the next step, and returns how many
-// there are.
+// open makes w.send, the sender to the tasks of the next step, and returns how many
+// tasks that has.
 func (w *worker) open() (destinations int) {
 	_, destinations = w.tasks(w.step + 1)
 	w.send = wire.NewSender(w.out, w.header(), destinations, func(records uint32) error {
@@ -244,8 +246,8 @@ func (w *worker) open() (destinations int) {
 	return destinations
 }
 
-// end sends what is left and ends every destination; counted is what the task
-// counted of its own input.
+// end flushes the records and sends every destination its End frame; counted is what
+// the task counted of its own input.
 func (w *worker) end(counted uint64) error {
 	if err := w.send.Flush(); err != nil {
 		return err
