@@ -29,7 +29,7 @@ import (
 type AddedOptions struct {
 	Pages   int           // about how many pages a log file, and so a night, has; default 200,000
 	Waiting int           // most pages that wait to become a night; default five files
-	Every   time.Duration // age of a file's first page at which it becomes a night; default 24 h
+	Every   time.Duration // age at which a file with pages becomes a night; default 24 h
 	Wait    time.Duration // how long to wait for a library that others hold, each time; default 1 min
 
 	// Through, when not nil, wraps the log's file. Tests make writes fail with it.
