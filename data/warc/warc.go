@@ -5,9 +5,13 @@
 // never reads ARC files, and never repairs an archive: what is damaged is
 // skipped by name and counted.
 //
-// One file keeps several goroutines busy: one decompresses it and finds its
-// records, the others make documents of them. What comes out does not depend on
-// their number.
+// Several goroutines work on one file (pipeline.go): one finds the records, the others
+// convert them, in batches. Documents come out in the order of the file, whatever the
+// number of goroutines:
+//
+//	file ─find records─► batches ─┬─convert─┬─► in order ─► Read
+//	                              ├─convert─┤
+//	                              └─convert─┘
 //
 // It has a record reader of its own. nlnwa/gowarc v2.0.1 finds the same
 // records in sound archives, but reads no zstandard, and did not return from
