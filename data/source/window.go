@@ -15,16 +15,18 @@ import (
 	"github.com/neardup/neardup/data/warc"
 )
 
-// windowBytes is about the least that Windows takes in one place.
+// windowBytes is about the smallest piece that Windows takes.
 const windowBytes = 256 << 10
 
-// Windows returns pieces of a split that together are about so many bytes of
-// its file, for a sample of its documents: spread evenly where records can be
-// found in the middle, which is in plain JSONL, WARC and WET and in those with
-// a gzip member for each record; else the beginning. The last record of a
-// piece may be cut off. A split of Parquet is its own window: who reads it
-// stops when enough is consumed. A shift, 0 to 1, moves the pieces to other
-// documents: by that share of what lies between two of them.
+// Windows returns pieces of a split for a sample of its documents, together about so
+// many bytes of its file. The pieces are spread evenly if records can be found in the
+// middle of the file: in plain JSONL, WARC and WET, and in these with one gzip member
+// for each record. Otherwise there is one piece, the beginning. The last record of a
+// piece may be cut off. A split of Parquet is returned whole: its reader stops when
+// enough is consumed.
+//
+// shift, 0 to 1, selects other documents: it moves the pieces by that share of the
+// distance between two of them.
 func Windows(split data.Split, size int64, shift float64) (windows []data.Split, err error) {
 	if split.Format == FormatParquet || split.Path == "-" {
 		return []data.Split{split}, nil
@@ -57,8 +59,8 @@ func Windows(split data.Split, size int64, shift float64) (windows []data.Split,
 	return windows, nil
 }
 
-// starts returns the places of a split, ascending, where pieces of it start
-// that are size bytes together: each is the start of a record.
+// starts returns the offsets, ascending, at which the pieces of a split start, if they
+// are size bytes together. Each is the start of a record.
 func starts(f object.File, split data.Split, end, size int64, shift float64) (at []int64, err error) {
 	at = []int64{split.Start}
 	compression, err := stream.Sniff(split, f)
