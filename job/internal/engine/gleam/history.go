@@ -27,11 +27,11 @@ import (
 	"github.com/neardup/neardup/job/internal/state"
 )
 
-// The flow that joins this run with earlier nights has one step: each worker
-// indexes the run's documents once and streams its splits of the library past
-// them, several tasks at once. What it found in a task's splits it writes to a
-// file of the run directory, the task's part: further attempts, and a run that
-// goes on, need not join them again.
+// The flow that joins this run with earlier nights has one step. Each worker indexes
+// the run's documents once and streams its splits of the library past that index,
+// several tasks at once. It writes what a task found to a file in the run directory,
+// the task's part. So neither a further attempt nor a run that resumes joins those
+// splits again.
 
 // historyPayload is what the workers are told.
 type historyPayload struct {
@@ -53,8 +53,8 @@ type part struct {
 
 const kindPart = "neardup part 3"
 
-// History deals the splits, in groups, to one worker an agent, which takes all cores of its
-// host and holds the index of the run once.
+// History deals the library's splits, in groups, to one worker per agent. The worker
+// uses all cores of its host and holds the run's index in memory once.
 func (e *Engine) History(ctx context.Context, job *engine.Job, documents *engine.RunDocuments, l *library.Library, splits []library.Split, found *history.Matches) error {
 	p := historyParts{dir: job.Dir.Path(rundir.State, engine.HistoryParts), found: found}
 	sequence := l.Manifest().Sequence
@@ -93,9 +93,9 @@ func (e *Engine) History(ctx context.Context, job *engine.Job, documents *engine
 	})
 }
 
-// historyRows is how many documents of the library one task streams at least, if
-// there are so many: a task looks through all of the run's documents once more,
-// whatever it streamed, and a library may have a file for each of its nights.
+// historyRows is the least number of library documents in one task, if there are so
+// many. Each task passes over all of the run's documents once, however few it streams,
+// and a library may have a small file for each night.
 const historyRows = 1 << 18
 
 // grouped groups neighbouring splits into tasks of at least so many rows.
@@ -159,8 +159,8 @@ type historyParts struct {
 	found *history.Matches
 }
 
-// tidy makes the folder, and removes the parts of other splits: those of the
-// library before it changed.
+// tidy makes the folder of the parts, and removes parts of other splits, left from
+// before the library changed.
 func (p *historyParts) tidy() error {
 	if err := os.MkdirAll(p.dir, 0o777); err != nil {
 		return err
@@ -174,9 +174,9 @@ func (p *historyParts) tidy() error {
 	return err
 }
 
-// take merges the parts that are there of the missing tasks into found. It
-// returns the tasks that are left, and how many documents of the library the
-// others have; no error of it is mended by trying again.
+// take merges the existing parts of the missing tasks into found. It returns the tasks
+// without a part, and how many library documents the others covered. Another attempt
+// would not fix its errors.
 func (p *historyParts) take(missing []int) (left []int, documents int64, err error) {
 	var mu sync.Mutex
 	err = engine.Parallel(context.Background(), len(missing), runtime.GOMAXPROCS(0), func(_ context.Context, i int) error {
@@ -237,7 +237,7 @@ func readPart(path string, found *history.Matches) (documents int64, err error) 
 	return p.Documents, nil
 }
 
-// fits reports whether the part is of this run's documents.
+// fits reports whether the part belongs to this run's documents.
 func (p *part) fits(found *history.Matches) bool {
 	for row := range p.Seen {
 		if row < 0 || row >= found.Rows() {

@@ -19,10 +19,10 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/netns"
 )
 
-// broker is the master that a flow's driver asks for slots: it gives those of
-// the attempt's agents and of no other, the least taken agent's first. So an
-// agent can be left out that the cluster's master still believes in, and a flow
-// under way needs no master.
+// broker stands in for gleam's master: the flow's driver asks it for slots. It gives
+// out slots of the attempt's agents only, the least used agent's first. So a flow can
+// leave out an agent that the real master still lists, and a running flow does not
+// need the real master.
 type broker struct {
 	mu     sync.Mutex
 	agents []attempt.Agent // Used counts what was given
@@ -31,9 +31,9 @@ type broker struct {
 	once  sync.Once
 }
 
-// startBroker serves this process, and no other, at an abstract socket, of which
-// nothing is left when the process is killed, and returns its address for the
-// driver.
+// startBroker starts a broker for this process only and returns its address for the
+// driver. It listens at an abstract unix socket, so nothing is left when the process is
+// killed.
 func startBroker(agents []attempt.Agent) (address string, ended <-chan struct{}, stop func(), err error) {
 	name := fmt.Sprintf("neardup-broker-%016x", rand.Uint64())
 	// The driver adds 10000 to the port, as to that of each server.
@@ -48,8 +48,8 @@ func startBroker(agents []attempt.Agent) (address string, ended <-chan struct{},
 	return "unix-abstract:" + name + ":1", b.ended, server.Stop, nil
 }
 
-// ownListener accepts the connections of this process, by what the kernel says of
-// who connects; a socket without a file has no rights that say it.
+// ownListener accepts connections of this process only. It asks the kernel for the
+// process at the other end, since an abstract socket has no file permissions.
 type ownListener struct{ net.Listener }
 
 func (l ownListener) Accept() (net.Conn, error) {
