@@ -5,8 +5,8 @@
 // never reads ARC files, and never repairs an archive: what is damaged is
 // skipped by name and counted.
 //
-// Several goroutines work on one file (pipeline.go): one finds the records, the others
-// convert them, in batches. Documents come out in the order of the file, whatever the
+// With several workers, one goroutine finds a file's records and the others convert
+// them, in batches (pipeline.go). Documents come out in the order of the file, whatever the
 // number of goroutines:
 //
 //	file ─find records─► batches ─┬─convert─┬─► in order ─► Read
