@@ -10,21 +10,16 @@
 // scripts/cluster.sh, carry connections across the border: Inside runs in the
 // namespace, Outside in the host's own.
 //
-//	             host A                                     host B
-//	  neardup ──► in.sock
-//	                 │                    ┌ Outside ──────────────────┐
-//	┌ namespace ─────▼──────────┐         │ TLS proxy at B's HOST:PORT│
-//	│ master, agents, workers   │         │      │     ▲              │
-//	│      │              │     │         └──────┼─────┼──────────────┘
-//	│      │ B's address  │ any │           door │     │ TLS: token, door
-//	│      ▼              ▼     │                ▼     │
-//	│  forwarder      SOCKS     │             in.sock  │
-//	└──────┼──────────────┼─────┘                │     │
-//	       ▼              ▼               ┌ namespace ─┼──────────────┐
-//	       out.sock (Outside)             │      ▼     │              │
-//	       │              └──► object     │    agent   │              │
-//	       │                   store      └────────────┼──────────────┘
-//	       └───────────────────────────────────────────┘
+//	host A                                        host B
+//	┌ namespace ───────────────┐                  ┌ namespace ───────────┐
+//	│ master, agents, workers  │◄─in.sock◄─neardup│ agent ◄───── in.sock │
+//	│   │ B's address    │ any │                  └─────────────────▲────┘
+//	│   ▼                ▼     │                                    │ door
+//	│ forwarder        SOCKS   │                                    │
+//	└───┼────────────────┼─────┘                                    │
+//	    ▼                ▼                                          │
+//	    out.sock (Outside of A) ──── TLS: token, door ────► TLS proxy at B's HOST:PORT
+//	       └──► object store                                (Outside of B)
 //
 // Into the namespace: a relay at the unix socket in.sock, in a state folder that
 // only the user may enter. The client writes an address; the relay connects to it
