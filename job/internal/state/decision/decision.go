@@ -16,7 +16,7 @@ import (
 	"github.com/neardup/neardup/job/internal/state"
 )
 
-// None, in place of a document's number, says that there is no such document.
+// None stands in place of a document's number and says that there is no such document.
 const None = uint64(1)<<(8*state.NumberBytes) - 1
 
 // Decision is what was decided of a document. Documents that have neither a match
