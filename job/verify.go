@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/show"
 )
@@ -194,19 +195,19 @@ func (v *RunVerified) outputs(ctx context.Context, dir *rundir.Dir, reading func
 }
 
 // Print writes the result as text: the damaged files, or that the run is sound.
-func (v *RunVerified) Print(w io.Writer) error {
+func (v *RunVerified) Print(w io.Writer, l message.Language) error {
 	var b strings.Builder
 	for _, line := range v.Damaged {
-		fmt.Fprintln(&b, show.Line(line))
+		fmt.Fprintln(&b, show.Line(l.Error(errors.New(line))))
 	}
 	if v.Sound {
-		fmt.Fprintf(&b, "sound: %s in %s of %s", show.Bytes(v.Bytes), show.Count(v.Files, "file"), show.Count(v.Tasks, "task"))
+		b.WriteString(l.Text("sound: %s in %s of %s", show.Bytes(v.Bytes), l.Count(int64(v.Files), "file"), l.Count(int64(v.Tasks), "task")))
 		if !v.Finished {
-			b.WriteString("; the run is not finished")
+			b.WriteString(l.Text("; the run is not finished"))
 		}
 		b.WriteString("\n")
 		if v.Unsummed > 0 {
-			fmt.Fprintf(&b, "%s of an earlier program could not be compared\n", show.Count(v.Unsummed, "file"))
+			b.WriteString(l.Text("%s of an earlier program could not be compared", l.Count(int64(v.Unsummed), "file")) + "\n")
 		}
 	}
 	_, err := io.WriteString(w, b.String())

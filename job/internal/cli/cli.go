@@ -176,7 +176,7 @@ func exitCode(err error) int {
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.Is(err, source.ErrNoInput), errors.Is(err, source.ErrFormat), errors.Is(err, source.ErrRefused),
-		errors.Is(err, library.ErrNight), errors.Is(err, library.ErrSettings):
+		errors.Is(err, library.ErrNight), errors.Is(err, library.ErrSettings), errors.Is(err, library.ErrNone), errors.Is(err, rundir.ErrNone):
 		return exitUsage
 	}
 	return exitFailed
@@ -282,10 +282,10 @@ func need(count int, what string) cobra.PositionalArgs {
 	}
 }
 
-// printed prints a result: as JSON, or as print does for people.
-func printed(w io.Writer, asJSON bool, result any, print func(io.Writer) error) error {
+// printed prints a result: as JSON, or as print does for people, in their language.
+func (std streams) printed(asJSON bool, result any, print func(io.Writer, message.Language) error) error {
 	if asJSON {
-		return json.NewEncoder(w).Encode(result)
+		return json.NewEncoder(std.out).Encode(result)
 	}
-	return print(w)
+	return print(std.out, *std.language)
 }

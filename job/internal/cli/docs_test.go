@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/eval"
 	"github.com/neardup/neardup/job/internal/message"
 )
 
@@ -137,13 +138,17 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// All of the help but the long texts has a Chinese form, and every such form is of
-// something.
+// exampleOf is what of a help text is the same in all languages: command lines.
+var exampleOf = regexp.MustCompile(`(?m)^用法：.*$|^ +(neardup|curl|zcat|-H) .*$`)
+
+// All of the help has a Chinese form, and so has what settings are for; every such
+// form is of something.
 func TestHelpInChinese(t *testing.T) {
 	forms := map[string]bool{"Flags": false}
 	for _, text := range message.HelpTexts() {
 		forms[text] = false
 	}
+	root := newRoot(streams{})
 	used := func(c *cobra.Command, text string) {
 		if _, ok := forms[text]; !ok {
 			t.Errorf("%s: job/internal/message/help.go has no Chinese form of %q", c.CommandPath(), text)
@@ -152,6 +157,11 @@ func TestHelpInChinese(t *testing.T) {
 	}
 	for _, c := range commands() {
 		used(c, c.Short)
+		for _, text := range paragraphs(c) {
+			if !strings.HasPrefix(text, " ") { // a list of what has a form of its own
+				used(c, oneLine(text))
+			}
+		}
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if f.Hidden || f.Name == "help" || f.Name == "version" {
 				return
@@ -161,8 +171,32 @@ func TestHelpInChinese(t *testing.T) {
 				used(c, group)
 			}
 		})
-		if text := help(c, message.Chinese); !strings.Contains(text, "用法：neardup") || !strings.HasPrefix(text, message.Chinese.Help(c.Short)) || strings.Contains(text, "%!") {
+		if text := help(c, message.Chinese); !strings.Contains(text, "用法：neardup") || strings.Contains(text, "%!") {
 			t.Errorf("%s:\n%s", c.CommandPath(), text)
+		}
+	}
+	for _, m := range eval.Methods() {
+		used(root, m.Source)
+		used(root, m.Doc)
+	}
+	for _, e := range eval.Edits() {
+		used(root, e.Doc)
+	}
+	for _, d := range eval.Definitions() {
+		used(root, d.Doc)
+	}
+	cfg := config.Default()
+	for _, s := range cfg.Settings() {
+		used(root, s.Usage())
+	}
+	chinese := message.Chinese
+	for _, c := range newRoot(streams{language: &chinese}).Commands() {
+		text := exampleOf.ReplaceAllString(help(c, chinese), "")
+		for _, m := range eval.Methods() {
+			text = strings.ReplaceAll(text, chinese.Help(m.Source), "")
+		}
+		if words := englishWords.FindString(names.ReplaceAllString(text, "…")); words != "" {
+			t.Errorf("%s: %q is left in the Chinese help", c.CommandPath(), words)
 		}
 	}
 	forms["Flags"] = true

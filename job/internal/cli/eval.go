@@ -50,19 +50,20 @@ const (
 func newEval(std streams) *cobra.Command {
 	f := evalFlags{methods: append(config.Presets(), "minhash"), options: eval.Options{Half: eval.AllPairs, Beside: eval.TruthAll}}
 	s := newSettings(std, config.PresetBalanced)
+	l := *std.language
 	var edits, definitions, methods strings.Builder
 	var small []string
 	for _, m := range eval.Methods() {
-		fmt.Fprintf(&methods, "  %s (%s)\n      %s\n", m.Name, m.Source, m.Doc)
+		fmt.Fprintf(&methods, "  %s (%s)\n      %s\n", m.Name, l.Help(m.Source), l.Help(m.Doc))
 		if m.Small {
 			small = append(small, m.Name)
 		}
 	}
 	for _, e := range eval.Edits() {
-		fmt.Fprintf(&edits, "  %-9s %s\n", e.Name, e.Doc)
+		fmt.Fprintf(&edits, "  %-9s %s\n", e.Name, l.Help(e.Doc))
 	}
 	for _, d := range eval.Definitions() {
-		fmt.Fprintf(&definitions, "  %-11s  %s\n", d.Name, d.Doc)
+		fmt.Fprintf(&definitions, "  %-11s  %s\n", d.Name, l.Help(d.Doc))
 	}
 	cmd := &cobra.Command{
 		Use:   "eval INPUT…",
@@ -191,7 +192,7 @@ func runEval(ctx context.Context, std streams, cfg config.Config, f evalFlags, i
 		return err
 	}
 	if f.html != "" {
-		if err := writePage(f.html, report.WriteHTML); err != nil {
+		if err := writePage(f.html, func(w io.Writer) error { return report.WriteHTML(w, *std.language) }); err != nil {
 			return err
 		}
 	}
@@ -206,11 +207,11 @@ func runEval(ctx context.Context, std streams, cfg config.Config, f evalFlags, i
 	if f.json {
 		return report.WriteJSON(std.out)
 	}
-	if err := report.WriteText(std.out); err != nil {
+	if err := report.WriteText(std.out, *std.language); err != nil {
 		return err
 	}
 	cells, colour := canvas(std.out)
-	return report.WriteExamples(std.out, f.show, cells, colour)
+	return report.WriteExamples(std.out, *std.language, f.show, cells, colour)
 }
 
 // corpus reads the inputs, in one pass, and adds the truth to them.
@@ -258,7 +259,7 @@ func (f *evalFlags) corpus(ctx context.Context, cfg config.Config, inputs []stri
 // every distance to maxK.
 func measure(ctx context.Context, stage func(name string) (done func()), lab *eval.Lab, report *eval.Report, methods []eval.Method, maxK int) (err error) {
 	for i, m := range methods {
-		done := stage(fmt.Sprintf("%s, %d of %d", m.Name(), i+1, len(methods)))
+		done := stage(fmt.Sprintf("%s (%d/%d)", m.Name(), i+1, len(methods)))
 		r, err := lab.Measure(ctx, m)
 		done()
 		if err != nil {

@@ -65,19 +65,19 @@ compared, is grey or between [~ and ~].`,
 				return err
 			}
 			if page != "" {
-				if err := writePage(page, e.WriteHTML); err != nil {
+				if err := writePage(page, func(w io.Writer) error { return e.WriteHTML(w, *std.language) }); err != nil {
 					return err
 				}
 			}
-			return printed(std.out, asJSON, e, func(w io.Writer) error {
-				if err := e.WriteText(w); err != nil {
+			return std.printed(asJSON, e, func(w io.Writer, l message.Language) error {
+				if err := e.WriteText(w, l); err != nil {
 					return err
 				}
 				if _, err := fmt.Fprintln(w); err != nil {
 					return err
 				}
 				cells, colour := canvas(w)
-				return show.WriteSideBySide(w, e.Rows(), cells, colour)
+				return show.WriteRows(w, e.Rows(), cells, colour, l.Text("… %d the same …"))
 			})
 		}),
 	}

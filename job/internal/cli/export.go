@@ -57,9 +57,9 @@ sheet, so a larger table goes on in a second sheet. For large runs use SQL
 				}
 			}
 			if workbook != "" {
-				return exportWorkbook(cmd.Context(), std.out, args[0], workbook, tables)
+				return exportWorkbook(cmd.Context(), std, args[0], workbook, tables)
 			}
-			return exportCSV(cmd.Context(), std.out, args[0], folder, tables)
+			return exportCSV(cmd.Context(), std, args[0], folder, tables)
 		},
 	}
 	cmd.Flags().StringVar(&folder, "csv", "", "folder to write CSV files into")
@@ -69,7 +69,7 @@ sheet, so a larger table goes on in a second sheet. For large runs use SQL
 }
 
 // exportCSV writes a file for each table.
-func exportCSV(ctx context.Context, w io.Writer, run, folder string, tables []string) error {
+func exportCSV(ctx context.Context, std streams, run, folder string, tables []string) error {
 	return export(run, tables, func(name string, parts []string) error {
 		if err := os.MkdirAll(folder, 0o777); err != nil {
 			return err
@@ -79,12 +79,12 @@ func exportCSV(ctx context.Context, w io.Writer, run, folder string, tables []st
 		if err != nil {
 			return err
 		}
-		return wrote(w, path, rows)
+		return std.wrote(path, rows)
 	})
 }
 
-func wrote(w io.Writer, what string, rows int64) error {
-	_, err := fmt.Fprintf(w, "%s\t%s\n", show.Line(what), show.Count(rows, "row"))
+func (std streams) wrote(what string, rows int64) error {
+	_, err := fmt.Fprintf(std.out, "%s\t%s\n", show.Line(what), std.language.Count(rows, "row"))
 	return err
 }
 

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/neardup/neardup/job/internal/message"
+	"github.com/neardup/neardup/job/internal/show"
 )
 
 const (
@@ -42,15 +42,10 @@ func group(fs *pflag.FlagSet, name string, bind func(*pflag.FlagSet)) {
 	})
 }
 
-// help is the help text of a command. The long one is English; in another language
-// the short one stands in its place.
+// help is the help text of a command.
 func help(c *cobra.Command, l message.Language) string {
 	var b strings.Builder
-	about := cmp.Or(c.Long, c.Short)
-	if l != message.English {
-		about = l.Help(c.Short) + l.Text(" (details: --lang en)")
-	}
-	fmt.Fprintf(&b, "%s\n\n%s\n", about, l.Text("Usage: %s", c.UseLine()))
+	fmt.Fprintf(&b, "%s\n\n%s\n", about(c, l), l.Text("Usage: %s", c.UseLine()))
 	if c.HasAvailableSubCommands() {
 		b.WriteString("\n" + l.Text("Commands:") + "\n")
 		for _, sub := range c.Commands() {
@@ -65,6 +60,22 @@ func help(c *cobra.Command, l message.Language) string {
 	fmt.Fprintf(&b, "\n%s\n%s\n%s", l.Text("Example:"), c.Example, exitCodes(l))
 	return b.String()
 }
+
+// about is what a command does, in the language: the long text, which is looked up
+// by paragraphs.
+func about(c *cobra.Command, l message.Language) string {
+	all := paragraphs(c)
+	for i, text := range all {
+		if said := l.Help(oneLine(text)); said != oneLine(text) {
+			all[i] = fill(said)
+		}
+	}
+	return strings.Join(all, "\n\n")
+}
+
+func paragraphs(c *cobra.Command) []string { return strings.Split(cmp.Or(c.Long, c.Short), "\n\n") }
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // flagHelp lists the flags in the order they were bound in, many of them with
 // their groups' names.
@@ -101,19 +112,31 @@ func flagHelp(of *pflag.FlagSet, l message.Language) string {
 // flagLine is the first line of a flag's help.
 var flagLine = regexp.MustCompile(`^  (?:-\w,|   ) --([\w-]+)`)
 
-// fill breaks text into lines that fit a help text.
+// fill breaks text into lines that fit a help text: at spaces, and between Chinese
+// characters where no mark comes to stand at the wrong end of a line.
 func fill(text string) string {
 	var b strings.Builder
-	at := 0
-	for word := range strings.FieldsSeq(text) {
-		n := utf8.RuneCountInString(word)
-		if at += 1 + n; at > helpWidth {
-			b.WriteString("\n")
-			at = n
-		} else if b.Len() > 0 {
-			b.WriteString(" ")
+	at, end := 0, 0
+	for _, m := range unbroken.FindAllStringIndex(text, -1) {
+		word := text[m[0]:m[1]]
+		n := show.Cells(word)
+		space := m[0] > end && at > 0
+		if space {
+			n++
+		}
+		switch {
+		case at+n > helpWidth:
+			b.WriteByte('\n')
+			at, space = 0, false
+			n = show.Cells(word)
+		case space:
+			b.WriteByte(' ')
 		}
 		b.WriteString(word)
+		at, end = at+n, m[1]
 	}
 	return b.String()
 }
+
+// unbroken is what stays in one line: a word, or a character with its marks.
+var unbroken = regexp.MustCompile(`[（“《]*(?:[!-~…–—·]+|[^\s，。：；、）”》！？])[，。：；、）”》！？]*`)

@@ -40,18 +40,22 @@ table's metadata and first rows.`,
 				return err
 			}
 			if !info.IsDir() {
-				return inspectTable(std.out, path, rows, asJSON)
+				err := inspectTable(std, path, rows, asJSON)
+				if err != nil && filepath.Ext(path) != ".parquet" {
+					err = usageError{err}
+				}
+				return err
 			}
 			if _, err := os.Stat(filepath.Join(path, rundir.ManifestFile)); err == nil {
-				return inspectRun(std.out, path, asJSON, *std.language)
+				return inspectRun(std, path, asJSON)
 			}
 			parts, err := filepath.Glob(filepath.Join(path, "*.parquet"))
 			nights, _ := filepath.Glob(filepath.Join(path, "night=*", "*.parquet")) // the same path
 			if parts = append(parts, nights...); err != nil || len(parts) == 0 {
-				return errors.Join(err, fmt.Errorf("%s is neither a run directory nor a folder of Parquet files: name one, or a table", path))
+				return usageError{errors.Join(err, fmt.Errorf("%s is neither a run directory nor a folder of Parquet files: name one, or a table", path))}
 			}
 			for _, part := range parts {
-				if err := inspectTable(std.out, part, rows, asJSON); err != nil {
+				if err := inspectTable(std, part, rows, asJSON); err != nil {
 					return err
 				}
 			}
@@ -82,7 +86,7 @@ type tableState struct {
 	Bytes int64  `json:"bytes"`
 }
 
-func inspectRun(w io.Writer, path string, asJSON bool, l message.Language) error {
+func inspectRun(std streams, path string, asJSON bool) error {
 	status, err := readStatus(path)
 	if err != nil {
 		return err
@@ -117,18 +121,18 @@ func inspectRun(w io.Writer, path string, asJSON bool, l message.Language) error
 			return err
 		}
 	}
-	return printed(w, asJSON, s, func(w io.Writer) error { return s.print(w, l) })
+	return std.printed(asJSON, s, s.print)
 }
 
 func (s runState) print(w io.Writer, l message.Language) error {
 	var out show.Columns
-	out.Row("run directory", s.Path, fmt.Sprintf("(neardup %s, %s)", s.Command, s.State))
-	out.Row("settings", s.Hash, show.Count(s.Splits, "split"))
+	out.Row(l.Text("run directory"), s.Path, l.Text("(neardup %s, %s)", s.Command, l.Name(s.State)))
+	out.Row(l.Text("settings"), s.Hash, l.Count(int64(s.Splits), "split"))
 	for _, st := range s.Stages {
-		out.Row("stage "+st.Stage, show.Count(st.Done, "task")+" done", fmt.Sprintf("%s in, %s out", show.Count(st.RowsIn, "row"), show.Number(st.RowsOut)))
+		out.Row(l.Text("stage %s", st.Stage), l.Text("%s done", l.Count(int64(st.Done), "task")), l.Text("%s in, %d out", l.Count(st.RowsIn, "row"), st.RowsOut))
 	}
 	for _, t := range s.Tables {
-		out.Row("table "+t.Table, show.Count(t.Rows, "row"), fmt.Sprintf("%s, %s", show.Count(t.Files, "file"), show.Bytes(t.Bytes)))
+		out.Row(l.Text("table %s", t.Table), l.Count(t.Rows, "row"), l.Text("%s, %s", l.Count(int64(t.Files), "file"), show.Bytes(t.Bytes)))
 	}
 	if err := out.Write(w); err != nil || s.summary == nil {
 		return err
@@ -140,20 +144,20 @@ func (s runState) print(w io.Writer, l message.Language) error {
 }
 
 // inspectTable prints a table's metadata and its first rows.
-func inspectTable(w io.Writer, path string, rows int, asJSON bool) error {
+func inspectTable(std streams, path string, rows int, asJSON bool) error {
 	r, err := parquet.OpenValues(path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(printRows(w, path, r, rows, asJSON), r.Close())
+	return errors.Join(printRows(std.out, *std.language, path, r, rows, asJSON), r.Close())
 }
 
 // describe says what a table is.
-func describe(info parquet.Info) string {
+func describe(l message.Language, info parquet.Info) string {
 	if info.Table == "" {
-		return fmt.Sprintf("a table of another program, %s", show.Count(info.Rows, "row"))
+		return l.Text("a table of another program, %s", l.Count(info.Rows, "row"))
 	}
-	return fmt.Sprintf("%s, %s, neardup %s, settings %s", info.Table, show.Count(info.Rows, "row"), info.Version, info.ConfigHash)
+	return l.Text("%s, %s, neardup %s, settings %s", info.Table, l.Count(info.Rows, "row"), info.Version, info.ConfigHash)
 }
 
 // mostOfValue is how many characters of a value are printed for a person.
@@ -172,7 +176,7 @@ func cell(column string, value any) any {
 	return show.Excerpt([]byte(text), mostOfValue)
 }
 
-func printRows(w io.Writer, path string, r *parquet.ValueReader, rows int, asJSON bool) error {
+func printRows(w io.Writer, l message.Language, path string, r *parquet.ValueReader, rows int, asJSON bool) error {
 	info := r.Info
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -183,7 +187,7 @@ func printRows(w io.Writer, path string, r *parquet.ValueReader, rows int, asJSO
 			return err
 		}
 	} else {
-		out.Row(path + ": " + describe(info))
+		out.Row(path + ": " + describe(l, info))
 		out.Texts(r.Names)
 	}
 	for range rows {

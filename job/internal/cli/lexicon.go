@@ -52,8 +52,9 @@ sqrt-tfidf, and in features.top.`,
 			if err := l.Write(out); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(std.out, "%s: idf of %s from %s; %s, and %s that the lexicon had\n", show.Line(out),
-				show.Count(len(l.IDF), "word"), show.Count(l.Documents, "document"), show.Count(len(l.Trained), "stop word"), show.Number(int64(len(l.Known))))
+			t := *std.language
+			_, err = fmt.Fprintln(std.out, t.Text("%s: idf of %s from %s; %s, and %d that the lexicon had", show.Line(out),
+				t.Count(int64(len(l.IDF)), "word"), t.Count(int64(l.Documents), "document"), t.Count(int64(len(l.Trained)), "stop word"), len(l.Known)))
 			return err
 		}),
 	}

@@ -64,7 +64,9 @@ func libraryOptions(std streams, dir, what string, asJSON bool) (o library.Optio
 }
 
 // outcome is what a command did to a library: itself as JSON, printed for people.
-type outcome interface{ print(w io.Writer) error }
+type outcome interface {
+	print(w io.Writer, l message.Language) error
+}
 
 // changing runs change with the library at dir locked, and then prints what it
 // did, also when it failed behind that.
@@ -82,7 +84,7 @@ func changing(cmd *cobra.Command, std streams, dir string, asJSON bool, change f
 	did, err := change(l)
 	done()
 	if did != nil {
-		err = errors.Join(err, printed(std.out, asJSON, did, did.print))
+		err = errors.Join(err, std.printed(asJSON, did, did.print))
 	}
 	return err
 }
@@ -100,7 +102,7 @@ func newLibraryStatus(std streams) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printed(std.out, asJSON, s, s.Print)
+		return std.printed(asJSON, s, s.Print)
 	})
 }
 
@@ -143,8 +145,8 @@ func goneOf(nights []library.Night) gone {
 	return g
 }
 
-func (g gone) print(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "gone: %s with %s\n", show.Count(len(g.Nights), "night"), show.Count(g.Documents, "document"))
+func (g gone) print(w io.Writer, l message.Language) error {
+	_, err := fmt.Fprintln(w, l.Text("gone: %s with %s", l.Count(int64(len(g.Nights)), "night"), l.Count(g.Documents, "document")))
 	return err
 }
 
@@ -215,9 +217,9 @@ type deleted struct {
 	ids     int // that were named
 }
 
-func (d *deleted) print(w io.Writer) error {
+func (d *deleted) print(w io.Writer, l message.Language) error {
 	if d.Gone != nil {
-		if err := d.Gone.print(w); err != nil {
+		if err := d.Gone.print(w, l); err != nil {
 			return err
 		}
 	}
@@ -225,7 +227,7 @@ func (d *deleted) print(w io.Writer) error {
 		return nil
 	}
 	unknown := d.Hidden.Unknown
-	if _, err := fmt.Fprintf(w, "deleted: %s; `neardup library compact %s` erases %s bytes\n", show.Count(d.Hidden.Rows, "row"), d.library, show.Agree(d.Hidden.Rows, "its", "their")); err != nil || len(unknown) == 0 {
+	if _, err := fmt.Fprintln(w, l.Text("deleted: %s; `neardup library compact %s` erases the bytes", l.Count(d.Hidden.Rows, "row"), d.library)); err != nil || len(unknown) == 0 {
 		return err
 	}
 	const shown = 3
@@ -236,7 +238,7 @@ func (d *deleted) print(w io.Writer) error {
 	if len(unknown) > shown {
 		some.WriteString(" …")
 	}
-	_, err := fmt.Fprintf(w, "unknown: %d of %s %s of no document:%s\n", len(unknown), show.Count(d.ids, "id"), show.Agree(len(unknown), "is that", "are those"), &some)
+	_, err := fmt.Fprintln(w, l.Text("unknown: %d of %s:%s", len(unknown), l.Count(int64(d.ids), "id"), &some))
 	return err
 }
 
@@ -302,8 +304,8 @@ what it did.`,
 
 type compacted library.Compacted
 
-func (c compacted) print(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "%s became %d; %s erased, %s saved\n", show.Count(c.Files, "file"), c.Into, show.Count(c.Erased, "row"), show.Bytes(max(c.Bytes, 0)))
+func (c compacted) print(w io.Writer, l message.Language) error {
+	_, err := fmt.Fprintln(w, l.Text("%s became %d; %s erased, %s saved", l.Count(int64(c.Files), "file"), c.Into, l.Count(c.Erased, "row"), show.Bytes(max(c.Bytes, 0))))
 	return err
 }
 
@@ -329,7 +331,7 @@ runs.`,
 			return err
 		}
 		did := nightsMade{Nights: append([]lookup.MadeNight{}, made...)}
-		return errors.Join(err, printed(std.out, asJSON, did, did.print))
+		return errors.Join(err, std.printed(asJSON, did, did.print))
 	})
 	cmd.Flags().BoolVar(&skip, "skip-damaged", false, "make nights of what can be read of a damaged log")
 	return cmd
@@ -340,13 +342,13 @@ type nightsMade struct {
 	Nights []lookup.MadeNight `json:"nights"`
 }
 
-func (d nightsMade) print(w io.Writer) error {
+func (d nightsMade) print(w io.Writer, l message.Language) error {
 	if len(d.Nights) == 0 {
-		_, err := fmt.Fprintln(w, "nothing has been added since the last night")
+		_, err := fmt.Fprintln(w, l.Text("nothing has been added since the last night"))
 		return err
 	}
 	for _, n := range d.Nights {
-		if _, err := fmt.Fprintf(w, "night %s: %s\n", n.Night, show.Count(n.Documents, "document")); err != nil {
+		if _, err := fmt.Fprintln(w, l.Text("night %s: %s", n.Night, l.Count(n.Documents, "document"))); err != nil {
 			return err
 		}
 	}
@@ -387,7 +389,7 @@ func verifyLibrary(cmd *cobra.Command, std streams, dir string, asJSON bool) (er
 	done()
 	m := l.Manifest()
 	found := verified{len(wrong)+len(index.Damaged) == 0, m.Rows(), len(m.Nights), len(m.Files), index.Files, append(append([]string{}, wrong...), index.Damaged...)}
-	if err := printed(std.out, asJSON, found, found.print); err != nil || found.Sound {
+	if err := std.printed(asJSON, found, found.print); err != nil || found.Sound {
 		return err
 	}
 	if len(wrong) == 0 {
@@ -406,13 +408,13 @@ type verified struct {
 	Damaged   []string `json:"damaged"`     // a line each, the file first
 }
 
-func (v verified) print(w io.Writer) error {
+func (v verified) print(w io.Writer, l message.Language) error {
 	if v.Sound {
-		_, err := fmt.Fprintf(w, "sound: %s in %s, %s\n", show.Count(v.Documents, "document"), show.Count(v.Nights, "night"), show.Count(v.Files, "file"))
+		_, err := fmt.Fprintln(w, l.Text("sound: %s in %s, %s", l.Count(v.Documents, "document"), l.Count(int64(v.Nights), "night"), l.Count(int64(v.Files), "file")))
 		return err
 	}
 	for _, line := range v.Damaged {
-		if _, err := fmt.Fprintln(w, show.Line(line)); err != nil {
+		if _, err := fmt.Fprintln(w, show.Line(l.Error(errors.New(line)))); err != nil {
 			return err
 		}
 	}
@@ -482,29 +484,30 @@ type leftFile struct {
 	Why  string `json:"why"`
 }
 
-func (r *repaired) print(w io.Writer) error {
+func (r *repaired) print(w io.Writer, l message.Language) error {
 	var b strings.Builder
+	line := func(text string) { b.WriteString(show.Line(text) + "\n") }
 	if m := r.Manifest; m.Now != m.Was {
-		was := fmt.Sprintf("of change %d", m.Was)
 		if m.Was < 0 {
-			was = "damaged or lost"
+			line(l.Text("manifest: it was damaged or lost, and is of change %d now", m.Now))
+		} else {
+			line(l.Text("manifest: it was of change %d, and is of change %d now", m.Was, m.Now))
 		}
-		fmt.Fprintf(&b, "manifest: it was %s, and is of change %d now\n", was, m.Now)
 	}
 	for _, night := range r.Manifest.Found {
-		fmt.Fprintf(&b, "taken back: night %s\n", night)
+		line(l.Text("taken back: night %s", night))
 	}
-	for _, line := range r.Manifest.Left {
-		fmt.Fprintf(&b, "left: %s\n", show.Line(line))
+	for _, left := range r.Manifest.Left {
+		line(l.Text("left: %s", l.Error(errors.New(left))))
 	}
 	for _, file := range r.Mended {
-		fmt.Fprintf(&b, "mended: %s\n", file)
+		line(l.Text("mended: %s", file))
 	}
-	for _, l := range r.Left {
-		fmt.Fprintf(&b, "left: %s: %s\n", l.File, show.Line(l.Why))
+	for _, left := range r.Left {
+		line(l.Text("left: %s: %s", left.File, l.Error(errors.New(left.Why))))
 	}
 	if r.Sound {
-		b.WriteString("all files are as the manifest says\n")
+		line(l.Text("all files are as the manifest says"))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -28,8 +28,10 @@ import (
 	"github.com/neardup/neardup/data/lookup/sorted"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/lookup"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/runs"
 	"github.com/neardup/neardup/job/internal/show"
+	"github.com/neardup/neardup/simhash"
 )
 
 // lookupFlags are the flags of lookup.
@@ -318,11 +320,11 @@ func (f *lookupFlags) find(ctx context.Context, std streams, x *lookup.Index, pa
 			return fmt.Errorf("--runs: %w", err)
 		}
 	}
-	return printed(std.out, f.json, struct {
+	return std.printed(f.json, struct {
 		Page string `json:"page"`
 		*lookup.Answer
 		Texts []matchText `json:"texts,omitempty"` // of the matches, in their order
-	}{path, answer, texts}, func(w io.Writer) error { return print(w, path, answer, texts) })
+	}{path, answer, texts}, func(w io.Writer, l message.Language) error { return print(w, l, path, answer, texts) })
 }
 
 // matchText is the title of a match and the beginning of its text.
@@ -401,44 +403,44 @@ func pageType(path string, body []byte) string {
 	return "text/plain"
 }
 
-func printAnswer(w io.Writer, path string, a *lookup.Answer, texts []matchText) error {
+func printAnswer(w io.Writer, l message.Language, path string, a *lookup.Answer, texts []matchText) error {
 	if !a.Known {
-		note := ""
-		if a.LengthClass != "normal" {
-			note = "; it is " + a.LengthClass + ", which says little"
+		text := l.Text("%s: not known among %s of %s", show.Line(path), l.Count(a.Documents, "document"), l.Count(int64(a.Nights), "night"))
+		if a.LengthClass != simhash.LengthNormal {
+			text += l.Text("; it is %s, which says little", a.LengthClass)
 		}
-		_, err := fmt.Fprintf(w, "%s: not known among %s of %s%s\n", show.Line(path), show.Count(a.Documents, "document"), show.Count(a.Nights, "night"), note)
+		_, err := fmt.Fprintln(w, text)
 		return err
 	}
-	return printMatches(w, path+": known", a, texts)
+	return printMatches(w, l, l.Text("%s: known", path), a, texts)
 }
 
-func printTop(w io.Writer, path string, a *lookup.Answer, texts []matchText) error {
+func printTop(w io.Writer, l message.Language, path string, a *lookup.Answer, texts []matchText) error {
 	if len(a.Matches) == 0 {
-		_, err := fmt.Fprintf(w, "%s: it is %s: its fingerprint says too little to be near others\n", show.Line(path), a.LengthClass)
+		_, err := fmt.Fprintln(w, l.Text("%s: it is %s: its fingerprint says too little to be near others", show.Line(path), a.LengthClass))
 		return err
 	}
-	return printMatches(w, fmt.Sprintf("%s: the nearest of %s", path, show.Count(a.Documents, "document")), a, texts)
+	return printMatches(w, l, l.Text("%s: the nearest of %s", path, l.Count(a.Documents, "document")), a, texts)
 }
 
-func printMatches(w io.Writer, head string, a *lookup.Answer, texts []matchText) error {
+func printMatches(w io.Writer, l message.Language, head string, a *lookup.Answer, texts []matchText) error {
 	var out show.Columns
 	out.Row(head)
-	out.Row("distance", "estimate", "night", "first seen", "last seen", "nights", "verdict", "id")
+	out.Row(l.Text("distance"), l.Text("estimate"), l.Text("night"), l.Text("first seen"), l.Text("last seen"), l.Text("nights"), l.Text("verdict"), "id")
 	for _, m := range a.Matches {
 		estimate := "-"
 		if m.Estimate != nil {
 			estimate = fmt.Sprintf("%.2f", *m.Estimate)
 		}
-		out.Row(m.Distance, estimate, m.Night, m.FirstSeen, m.LastSeen, m.Nights, m.Verdict, m.ID)
+		out.Row(m.Distance, estimate, m.Night, m.FirstSeen, m.LastSeen, m.Nights, l.Name(m.Verdict), m.ID)
 	}
 	if err := out.Write(w); err != nil {
 		return err
 	}
 	for i, t := range texts {
-		body := fmt.Sprintf("  %s\n  %s", show.Line(cmp.Or(t.Title, "no title")), show.Line(t.Text))
+		body := fmt.Sprintf("  %s\n  %s", show.Line(cmp.Or(t.Title, l.Text("no title"))), show.Line(t.Text))
 		if t.Gone != "" {
-			body = "  no text: " + show.Line(t.Gone)
+			body = "  " + l.Text("no text: %s", show.Line(l.Error(errors.New(t.Gone))))
 		}
 		if _, err := fmt.Fprintf(w, "\n%s\n%s\n", show.Line(a.Matches[i].ID), body); err != nil {
 			return err

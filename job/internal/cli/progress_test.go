@@ -242,7 +242,7 @@ func TestStatusTellsTheTimeLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	if err := status.print(&out); err != nil || !strings.Contains(out.String(), "neardup match, running") || !strings.Contains(out.String(), "30s left") {
+	if err := status.print(&out, message.English); err != nil || !strings.Contains(out.String(), "neardup match, running") || !strings.Contains(out.String(), "30s left") {
 		t.Errorf("%v\n%s", err, &out)
 	}
 }

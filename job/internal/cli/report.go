@@ -2,8 +2,10 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -38,8 +40,11 @@ them all: index.html there.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if index {
 				x, err := report.ReadIndex(args[0])
+				if errors.Is(err, fs.ErrNotExist) {
+					err = fmt.Errorf("%w: name the folder of the runs", err)
+				}
 				if err != nil {
-					return err
+					return usageError{err}
 				}
 				return std.writeReport(cmp.Or(page, filepath.Join(args[0], "index.html")), func(w io.Writer) error { return x.WriteHTML(w, *std.language) })
 			}

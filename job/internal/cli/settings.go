@@ -276,12 +276,12 @@ it prints one setting a line, as --set takes it, and what it is for.`,
 		RunE: s.run(func(_ *cobra.Command, cfg config.Config, args []string) error {
 			if list {
 				for _, s := range cfg.Settings() {
-					fmt.Fprintf(std.out, "%-28s %s\n", s.Name+"="+s.String(), s.Usage())
+					fmt.Fprintf(std.out, "%-28s %s\n", s.Name+"="+s.String(), std.language.Help(s.Usage()))
 				}
 				return nil
 			}
 			if len(args) == 0 {
-				text, err := cfg.YAML()
+				text, err := cfg.YAML(std.language.Help)
 				if err != nil {
 					return err
 				}

@@ -31,8 +31,7 @@ told.`,
 			if err != nil {
 				return err
 			}
-			s.language = *std.language
-			return printed(std.out, asJSON, s, s.print)
+			return std.printed(asJSON, s, s.print)
 		},
 	}
 	bindJSON(cmd.Flags(), &asJSON)
@@ -52,13 +51,12 @@ const progressFile = "progress.json"
 
 // runStatus is how far a run is.
 type runStatus struct {
-	Path     string        `json:"path"`
-	Command  string        `json:"command"`
-	State    string        `json:"state"`
-	Stages   []stageStatus `json:"stages"`
-	language message.Language
-	Now      *pace        `json:"now,omitempty"`  // of the stage under way, once it has taken some seconds
-	Flow     []flowStatus `json:"flow,omitempty"` // on a cluster, by step of the flow under way
+	Path    string        `json:"path"`
+	Command string        `json:"command"`
+	State   string        `json:"state"`
+	Stages  []stageStatus `json:"stages"`
+	Now     *pace         `json:"now,omitempty"`  // of the stage under way, once it has taken some seconds
+	Flow    []flowStatus  `json:"flow,omitempty"` // on a cluster, by step of the flow under way
 
 	manifest rundir.Manifest
 }
@@ -159,21 +157,21 @@ func (s *stageStatus) add(path string) error {
 	return nil
 }
 
-func (s *runStatus) print(w io.Writer) error {
+func (s *runStatus) print(w io.Writer, l message.Language) error {
 	var out show.Columns
-	out.Row(fmt.Sprintf("%s: neardup %s, %s", s.Path, s.Command, s.State))
-	out.Row("stage", "tasks", "rows", "read", "rows/s")
+	out.Row(l.Text("%s: neardup %s, %s", s.Path, s.Command, l.Name(s.State)))
+	out.Row(l.Text("stage"), l.Text("tasks"), l.Text("rows"), l.Text("read"), l.Text("rows/s"))
 	for _, st := range s.Stages {
-		out.Row(st.Stage, fmt.Sprintf("%d of %d", st.Done, st.Tasks), st.RowsOut, show.Bytes(st.Bytes), fmt.Sprintf("%.0f", st.Rate))
+		out.Row(st.Stage, l.Text("%d of %d", st.Done, st.Tasks), st.RowsOut, show.Bytes(st.Bytes), fmt.Sprintf("%.0f", st.Rate))
 	}
 	if len(s.Flow) > 0 {
-		out.Row("on the cluster", "tasks", "records in", "out", "hosts", "CPU seconds")
+		out.Row(l.Text("on the cluster"), l.Text("tasks"), l.Text("records in"), l.Text("out"), l.Text("hosts"), l.Text("CPU seconds"))
 		for _, f := range s.Flow {
-			out.Row(f.Step, fmt.Sprintf("%d of %d", f.Done, f.Tasks), f.In, f.Out, f.Hosts, fmt.Sprintf("%.1f", f.Seconds))
+			out.Row(f.Step, l.Text("%d of %d", f.Done, f.Tasks), f.In, f.Out, f.Hosts, fmt.Sprintf("%.1f", f.Seconds))
 		}
 	}
 	if s.Now != nil {
-		out.Row(s.Now.line(helpWidth, s.language))
+		out.Row(s.Now.line(helpWidth, l))
 	}
 	return out.Write(w)
 }

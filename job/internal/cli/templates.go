@@ -44,7 +44,8 @@ the blocks of text that half of its pages have, or 8 with the same digits. With
 			if err := data.WriteFileAtomic(out, blob); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(std.out, "%s %s a template: %s, %s\n", show.Count(m.Sites(), "site"), show.Agree(m.Sites(), "has", "have"), show.Line(out), show.Bytes(int64(len(blob))))
+			l := *std.language
+			_, err = fmt.Fprintln(std.out, l.Text("%s with shared blocks: %s, %s", l.Count(int64(m.Sites()), "site"), show.Line(out), show.Bytes(int64(len(blob)))))
 			return err
 		}),
 	}

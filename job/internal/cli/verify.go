@@ -60,7 +60,7 @@ func verifyRun(cmd *cobra.Command, std streams, path string, asJSON bool) error 
 	if err != nil {
 		return err
 	}
-	if err := printed(std.out, asJSON, v, v.Print); err != nil || v.Sound {
+	if err := std.printed(asJSON, v, v.Print); err != nil || v.Sound {
 		return err
 	}
 	if v.Finished {
@@ -72,16 +72,16 @@ func verifyRun(cmd *cobra.Command, std streams, path string, asJSON bool) error 
 // verifiedIndex is what was found of an index.
 type verifiedIndex sorted.Verified
 
-func (v verifiedIndex) print(w io.Writer) error {
+func (v verifiedIndex) print(w io.Writer, l message.Language) error {
 	for _, line := range v.Damaged {
-		if _, err := fmt.Fprintln(w, show.Line(line)); err != nil {
+		if _, err := fmt.Fprintln(w, show.Line(l.Error(errors.New(line)))); err != nil {
 			return err
 		}
 	}
 	if len(v.Damaged) > 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "sound: %s in %s\n", show.Bytes(v.Bytes), show.Count(v.Files, "file"))
+	_, err := fmt.Fprintln(w, l.Text("sound: %s in %s", show.Bytes(v.Bytes), l.Count(int64(v.Files), "file")))
 	return err
 }
 
@@ -91,7 +91,7 @@ func verifyIndex(cmd *cobra.Command, std streams, path string, asJSON bool) erro
 		return err
 	}
 	v := verifiedIndex(found)
-	if err := printed(std.out, asJSON, v, v.print); err != nil || len(v.Damaged) == 0 {
+	if err := std.printed(asJSON, v, v.print); err != nil || len(v.Damaged) == 0 {
 		return err
 	}
 	return fmt.Errorf("%w: remove these files, and the next look-up makes them again", errFound)

@@ -59,21 +59,21 @@ Where lexicon, text and extractor are the same, fingerprints can be compared.`,
 			if asJSON {
 				return printTyped(std.out, nil, "version", v)
 			}
-			return v.print(std.out)
+			return v.print(std.out, *std.language)
 		},
 	}
 	bindJSON(cmd.Flags(), &asJSON)
 	return cmd
 }
 
-func (v *versions) print(w io.Writer) error {
+func (v *versions) print(w io.Writer, l message.Language) error {
 	var b strings.Builder
 	row := func(name, format string, args ...any) { show.Field(&b, name, format, args...) }
 	row("neardup", "%s", v.Version)
 	if v.Revision != "" {
-		row("revision", "%s", v.Revision)
+		row(l.Text("revision"), "%s", v.Revision)
 	}
-	row("build", "%s, %s", v.Go, v.System)
+	row(l.Text("build"), "%s, %s", v.Go, v.System)
 	row("lexicon", "%s", v.Lexicon)
 	row("text", "%d", v.Text)
 	row("extractor", "%d", v.Extractor)

@@ -4,26 +4,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"unicode/utf16"
 
 	"github.com/xuri/excelize/v2"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/show"
 )
 
 // exportWorkbook writes a sheet for each table into one workbook, which appears
 // when it is complete.
-func exportWorkbook(ctx context.Context, w io.Writer, run, path string, tables []string) (err error) {
+func exportWorkbook(ctx context.Context, std streams, run, path string, tables []string) (err error) {
 	book := excelize.NewFile()
 	defer func() { err = errors.Join(err, book.Close()) }()
 	var tableNames []string
 	err = export(run, tables, func(name string, parts []string) error {
-		rows, err := exportSheets(ctx, book, name, parts, excelize.TotalRows)
+		rows, cut, err := exportSheets(ctx, book, name, parts, excelize.TotalRows)
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		tableNames = append(tableNames, name)
-		return wrote(w, path+" "+name, rows)
+		if err := std.wrote(path+" "+name, rows); err != nil || cut == 0 {
+			return err
+		}
+		l := std.language
+		_, err = fmt.Fprintln(std.err, l.Text("%s of %s cut off: a cell of Excel holds %d characters. For the whole text: neardup export %s --csv DIR --tables %s", l.Count(cut, "cell"), name, excelize.TotalCellChars, show.Line(run), name))
+		return err
 	})
 	if err != nil || len(tableNames) == 0 {
 		return err
@@ -43,8 +49,9 @@ func exportWorkbook(ctx context.Context, w io.Writer, run, path string, tables [
 }
 
 // exportSheets writes a table into a sheet of its name, and where it has more rows
-// than a sheet holds into further ones, each with the header.
-func exportSheets(ctx context.Context, book *excelize.File, name string, parts []string, most int) (rows int64, err error) {
+// than a sheet holds into further ones, each with the header. It returns how many
+// rows there are, and how many cells are cut off, which hold no more text.
+func exportSheets(ctx context.Context, book *excelize.File, name string, parts []string, most int) (rows, cut int64, err error) {
 	var sheet *excelize.StreamWriter
 	var header []any
 	at, sheets := 0, 0
@@ -77,6 +84,9 @@ func exportSheets(ctx context.Context, book *excelize.File, name string, parts [
 		cells := make([]any, len(row))
 		for i, value := range row {
 			cells[i] = sheetCell(value)
+			if text, ok := cells[i].(string); ok && len(text) > excelize.TotalCellChars && len(utf16.Encode([]rune(text))) > excelize.TotalCellChars {
+				cut++
+			}
 		}
 		if header == nil {
 			header = cells
@@ -88,7 +98,7 @@ func exportSheets(ctx context.Context, book *excelize.File, name string, parts [
 	if err == nil && sheet != nil {
 		err = sheet.Flush()
 	}
-	return rows, err
+	return rows, cut, err
 }
 
 // exact is where a spreadsheet, which has floats alone, begins to round integers.

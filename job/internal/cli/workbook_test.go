@@ -34,7 +34,7 @@ func TestWorkbook(t *testing.T) {
 	}
 	book := excelize.NewFile()
 	defer func() { _ = book.Close() }()
-	rows, err := exportSheets(context.Background(), book, "removed", []string{path}, 3)
+	rows, cut, err := exportSheets(context.Background(), book, "removed", []string{path}, 3)
 	if err != nil || rows != int64(len(ids)) {
 		t.Fatalf("%d rows, %v", rows, err)
 	}

@@ -447,8 +447,8 @@ func (c *Config) Set(name, value string) error {
 }
 
 // YAML returns the configuration as a file that Read takes, with a comment on
-// every setting.
-func (c Config) YAML() ([]byte, error) {
+// every setting: its Usage, as comment has it.
+func (c Config) YAML(comment func(usage string) string) ([]byte, error) {
 	var file bytes.Buffer
 	out := tabwriter.NewWriter(&file, 0, 0, 2, ' ', 0)
 	last := ""
@@ -462,7 +462,7 @@ func (c Config) YAML() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(out, "  %s: %s\t# %s\n", key, value, s.Usage())
+		fmt.Fprintf(out, "  %s: %s\t# %s\n", key, value, comment(s.Usage()))
 	}
 	err := out.Flush()
 	return file.Bytes(), err

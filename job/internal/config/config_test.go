@@ -26,7 +26,7 @@ func TestDefaultIsValid(t *testing.T) {
 // has a group, and two flags have two names.
 func TestSettings(t *testing.T) {
 	c := Default()
-	text, err := c.YAML()
+	text, err := c.YAML(strings.TrimSpace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestCheckSaysWhatToWrite(t *testing.T) {
 func TestYAMLRoundTrip(t *testing.T) {
 	c := Default()
 	c.Match.Distance, c.Features.Weight, c.Features.UserWords = 5, "tfidf", []string{"a", "b"}
-	text, err := c.YAML()
+	text, err := c.YAML(strings.TrimSpace)
 	if err != nil {
 		t.Fatal(err)
 	}

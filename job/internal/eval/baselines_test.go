@@ -3,6 +3,8 @@ package eval
 import (
 	"fmt"
 	"testing"
+
+	"github.com/neardup/neardup/job/internal/message"
 )
 
 // All methods with their sources, on the held-out half of the mix; and on a
@@ -29,7 +31,7 @@ func TestBaselines(t *testing.T) {
 			}
 			report.Results = append(report.Results, r)
 		}
-		if err := report.WriteText(t.Output()); err != nil {
+		if err := report.WriteText(t.Output(), message.English); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := fmt.Fprintln(t.Output()); err != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/labels"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/sketch"
@@ -316,7 +317,7 @@ func TestExplainText(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	if err := e.WriteText(&out); err != nil {
+	if err := e.WriteText(&out, message.English); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"verdict      the same: sketches alike", "limit 0.60", "only second", "结尾 0/1"} {
@@ -472,7 +473,7 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text, html, blob bytes.Buffer
-	for _, err := range []error{report.WriteText(&text), report.WriteHTML(&html), report.WriteJSON(&blob)} {
+	for _, err := range []error{report.WriteText(&text, message.English), report.WriteHTML(&html, message.English), report.WriteJSON(&blob)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -498,7 +499,7 @@ func TestReport(t *testing.T) {
 		t.Errorf("JSON: %v", err)
 	}
 	empty := Report{Title: "nothing"}
-	if err := errors.Join(empty.WriteText(io.Discard), empty.WriteHTML(io.Discard)); err != nil {
+	if err := errors.Join(empty.WriteText(io.Discard, message.English), empty.WriteHTML(io.Discard, message.English)); err != nil {
 		t.Error(err)
 	}
 }
@@ -610,8 +611,8 @@ func TestLabelsThatSayNo(t *testing.T) {
 		t.Errorf("J: %+v", d)
 	}
 	report := l.Report("labels")
-	if report.Denied != 1 || report.Unsure != 1 || report.Labelled != 2 || !strings.Contains(report.Summary(), "1 labelled as not the same, 1 as unsure") || c.Kinds[Pair{0, 2}] != "read" {
-		t.Errorf("%s, %v", report.Summary(), c.Kinds)
+	if report.Denied != 1 || report.Unsure != 1 || report.Labelled != 2 || !strings.Contains(report.Summary(message.English), "1 labelled as not the same, 1 as unsure") || c.Kinds[Pair{0, 2}] != "read" {
+		t.Errorf("%s, %v", report.Summary(message.English), c.Kinds)
 	}
 	if r.Examples[0].A != "a" || r.Examples[0].B != "c" && !r.Examples[0].Missed {
 		t.Errorf("%+v", r.Examples)

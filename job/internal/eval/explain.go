@@ -9,6 +9,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
@@ -66,10 +67,10 @@ type side struct {
 }
 
 // print says which document it is.
-func (s *side) print(b *strings.Builder, name string) {
+func (s *side) print(b *strings.Builder, l message.Language, name string) {
 	text := s.ID
 	if s.Night != "" {
-		text += " of night " + s.Night
+		text = l.Text("%s of night %s", s.ID, s.Night)
 	}
 	if s.Title != "" {
 		text += ": " + s.Title
@@ -282,46 +283,56 @@ func (e *explanation) features(a, b []simhash.Feature) {
 const explainedFeatures = 12
 
 // WriteHTML writes the explanation as one page that needs nothing else.
-func (e *explanation) WriteHTML(w io.Writer) error {
-	return pages.ExecuteTemplate(w, "explain.html", e)
+func (e *explanation) WriteHTML(w io.Writer, l message.Language) error {
+	return write(w, "explain.html", l, e)
+}
+
+// outcome says whether the two are the same.
+func (e *explanation) outcome(l message.Language) string {
+	if e.Verdict.Same {
+		return l.Text("the same")
+	}
+	return l.Text("not the same")
+}
+
+// long says how long the text is.
+func (s *side) long(l message.Language) string {
+	return l.Text("%s (%s, %s)", s.LengthClass, l.Count(int64(s.Features), "feature"), l.Count(int64(s.Length), "character"))
 }
 
 // WriteText writes the explanation, without the texts, for a person to read.
-func (e *explanation) WriteText(w io.Writer) error {
+func (e *explanation) WriteText(w io.Writer, l message.Language) error {
 	var b strings.Builder
-	same := "not the same"
-	if e.Verdict.Same {
-		same = "the same"
-	}
-	e.A.print(&b, "first")
-	e.B.print(&b, "second")
-	fmt.Fprintf(&b, "verdict      %s: %s\n", same, e.Verdict.Reason)
-	fmt.Fprintf(&b, "distance     %d of %d bits (k = %d), similarity %.4f\n", e.Distance, e.Bits, e.K, e.Similarity)
-	fmt.Fprintf(&b, "fingerprints %s %s\n", e.A.Fingerprint, e.B.Fingerprint)
-	fmt.Fprintf(&b, "segments     %d in common %s\n", len(e.Segments), strings.Join(e.Segments, " "))
-	fmt.Fprintf(&b, "lanes        %s (%s, %s), %s (%s, %s)\n",
-		e.A.LengthClass, show.Count(e.A.Features, "feature"), show.Count(e.A.Length, "character"), e.B.LengthClass, show.Count(e.B.Features, "feature"), show.Count(e.B.Length, "character"))
+	row := func(name, text string) { show.Field(&b, name, "%s", text) }
+	e.A.print(&b, l, l.Text("first"))
+	e.B.print(&b, l, l.Text("second"))
+	row(l.Text("verdict"), l.Text("%s: %s", e.outcome(l), l.Name(e.Verdict.Reason)))
+	row(l.Text("distance"), l.Text("%d of %d bits (k = %d), similarity %.4f", e.Distance, e.Bits, e.K, e.Similarity))
+	row(l.Text("fingerprints"), e.A.Fingerprint+" "+e.B.Fingerprint)
+	row(l.Text("segments"), l.Text("%d in common %s", len(e.Segments), strings.Join(e.Segments, " ")))
+	row(l.Text("length class"), e.A.long(l)+l.Text(", ")+e.B.long(l))
 	if e.A.Template+e.B.Template > 0 {
-		fmt.Fprintf(&b, "left out     %d and %d characters, which pages of their sites share\n", e.A.Template, e.B.Template)
+		row(l.Text("left out"), l.Text("%d and %d characters, which pages of their sites share", e.A.Template, e.B.Template))
 	}
-	fmt.Fprintf(&b, "sketches     J ≈ %.3f ± %.3f, %d of %d bands in common, %d of %d passages", e.Estimate, e.Error, e.Bands, sketch.Bands, e.Sampled[0], e.Sampled[1])
+	sketches := l.Text("J ≈ %.3f ± %.3f, %d of %d bands in common, %d of %d passages", e.Estimate, e.Error, e.Bands, sketch.Bands, e.Sampled[0], e.Sampled[1])
 	if e.Limit > 0 {
-		fmt.Fprintf(&b, ", limit %.2f", e.Limit)
+		sketches += l.Text(", limit %.2f", e.Limit)
 	}
-	fmt.Fprintf(&b, "\ntexts        J = %.3f, containment %.3f (%d and %d shingles)\n", e.Jaccard, e.Containment, e.A.Shingles, e.B.Shingles)
+	row(l.Text("sketches"), sketches)
+	row(l.Text("texts"), l.Text("J = %.3f, containment %.3f (%d and %d shingles)", e.Jaccard, e.Containment, e.A.Shingles, e.B.Shingles))
 	if e.Edited.Edits > 0 {
-		fmt.Fprintf(&b, "letters      %s in %s, of %s\n", show.Count(e.Edited.Edits, "edit"), show.Count(e.Edited.Pieces, "piece"), show.Count(e.Edited.Digits, "digit"))
+		row(l.Text("letters"), l.Text("%s in %s, of %s", l.Count(int64(e.Edited.Edits), "edit"), l.Count(int64(e.Edited.Pieces), "piece"), l.Count(int64(e.Edited.Digits), "digit")))
 	}
-	fmt.Fprintf(&b, "features     %d shared, %d and %d alone, weight in common %.3f\n", len(e.Shared), len(e.OnlyA), len(e.OnlyB), e.WeightShared)
+	row(l.Text("features"), l.Text("%d shared, %d and %d alone, weight in common %.3f", len(e.Shared), len(e.OnlyA), len(e.OnlyB), e.WeightShared))
 	for _, list := range []struct {
 		name  string
 		pairs []featurePair
-	}{{"  shared    ", e.Shared}, {"  only first ", e.OnlyA}, {"  only second", e.OnlyB}} {
-		fmt.Fprintf(&b, "%s", list.name)
+	}{{l.Text("shared"), e.Shared}, {l.Text("only first"), e.OnlyA}, {l.Text("only second"), e.OnlyB}} {
+		var features []string
 		for _, p := range list.pairs[:min(len(list.pairs), explainedFeatures)] {
-			fmt.Fprintf(&b, " %s %d/%d", show.Line(p.Text), p.A, p.B)
+			features = append(features, fmt.Sprintf("%s %d/%d", p.Text, p.A, p.B))
 		}
-		b.WriteByte('\n')
+		row("  "+list.name, strings.Join(features, " "))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

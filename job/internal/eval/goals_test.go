@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/labels"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/sketch"
 )
@@ -159,7 +160,7 @@ func testGoals(t *testing.T, title string, errorPages bool) {
 			t.Fatal(err)
 		}
 	}
-	if err := report.WriteText(t.Output()); err != nil {
+	if err := report.WriteText(t.Output(), message.English); err != nil {
 		t.Fatal(err)
 	}
 	if dir := os.Getenv("NEARDUP_LAB_OUT"); dir != "" && errorPages {
@@ -176,7 +177,7 @@ func testGoals(t *testing.T, title string, errorPages bool) {
 			}
 		}
 		write("accuracy.json", func(f *os.File) error { return report.WriteJSON(f) })
-		write("accuracy.html", func(f *os.File) error { return report.WriteHTML(f) })
+		write("accuracy.html", func(f *os.File) error { return report.WriteHTML(f, message.English) })
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/show"
 )
 
@@ -37,7 +38,7 @@ func (l *Lab) Report(title string) *Report {
 	}
 	for _, d := range Definitions() {
 		if l.options.Truth&d.Truth != 0 {
-			r.Truth = strings.TrimPrefix(r.Truth+" or "+d.condition(r.Alike), " or ")
+			r.Truth = strings.TrimPrefix(r.Truth+anyOf+d.condition(r.Alike), anyOf)
 		}
 	}
 	return r
@@ -62,31 +63,43 @@ func (r *Report) WriteJSON(w io.Writer) error {
 }
 
 // Summary says what was measured, and what is right.
-func (r *Report) Summary() string {
-	skipped := ""
+func (r *Report) Summary(l message.Language) string {
+	documents := l.Count(int64(r.Documents), "document")
 	if r.Skipped > 0 {
-		skipped = fmt.Sprintf(" (%s passed over)", show.Count(r.Skipped, "record"))
+		documents += l.Text(" (%s skipped)", l.Count(int64(r.Skipped), "record"))
 	}
-	others := ""
+	text := l.Text("%s: %s, %s (%s), %d of them labelled", r.Title, documents, l.Count(int64(r.True), "true pair"), r.right(l), r.Labelled)
 	if r.Denied+r.Unsure > 0 {
-		others = fmt.Sprintf("; %s labelled as not the same, %s as unsure", show.Number(int64(r.Denied)), show.Number(int64(r.Unsure)))
+		text += l.Text("; %d labelled as not the same, %d as unsure", r.Denied, r.Unsure)
 	}
-	return fmt.Sprintf("%s: %s%s, %s (%s), %s of them labelled%s", r.Title, show.Count(r.Documents, "document"), skipped, show.Count(r.True, "true pair"), r.Truth, show.Number(int64(r.Labelled)), others)
+	return text
 }
 
+// right says what makes a pair right.
+func (r *Report) right(l message.Language) string {
+	all := strings.Split(r.Truth, anyOf)
+	for i, condition := range all {
+		all[i] = l.Name(condition)
+	}
+	return strings.Join(all, l.Text(" or "))
+}
+
+// anyOf stands between the conditions of Truth.
+const anyOf = " or "
+
 // Settings says by what was measured, for the foot of the page.
-func (r *Report) Settings() string {
+func (r *Report) Settings(l message.Language) string {
 	methods := make([]string, len(r.Results))
 	for i, m := range r.Results {
 		methods[i] = m.Method
 	}
-	return fmt.Sprintf("right is: %s; methods: %s", r.Truth, strings.Join(methods, ", "))
+	return l.Text("right is: %s; methods: %s", r.right(l), strings.Join(methods, ", "))
 }
 
 // WriteText writes the report as tables of text.
-func (r *Report) WriteText(w io.Writer) error {
-	_, err := fmt.Fprintln(w, show.Line(r.Summary()))
-	for _, t := range r.Tables() {
+func (r *Report) WriteText(w io.Writer, l message.Language) error {
+	_, err := fmt.Fprintln(w, show.Line(r.Summary(l)))
+	for _, t := range r.Tables(l) {
 		var c show.Columns
 		c.Row("")
 		c.Texts(t.Head)
@@ -106,25 +119,25 @@ type table struct {
 }
 
 // Tables are the tables of the report.
-func (r *Report) Tables() []table {
-	all := []table{r.each("Methods", "Recall is of the labelled pairs where there are any. Ranges are 95 % intervals.",
-		"method/pairs/precision/95 %/recall/95 %/F1/best F1/from score/J below 0.3/seconds/source", func(m *Result) []any {
+func (r *Report) Tables(l message.Language) []table {
+	all := []table{r.each(l.Text("Methods"), l.Text("Recall is of the labelled pairs where there are any. Ranges are 95 %% intervals."),
+		l.Text("method/pairs/precision/95 %%/recall/95 %%/F1/best F1/from score/J below 0.3/seconds/source"), func(m *Result) []any {
 			return []any{m.Pairs, m.Precision, m.Precision.interval(), m.Recall, m.Recall.interval(), m.F1, m.Best.F1,
-				fmt.Sprintf("%.3f", m.Best.Score), m.Dissimilar, fmt.Sprintf("%.1f", m.Seconds), m.Source}
+				fmt.Sprintf("%.3f", m.Best.Score), m.Dissimilar, fmt.Sprintf("%.1f", m.Seconds), l.Help(m.Source)}
 		})}
 	if len(r.Results) > 0 {
-		all = append(all, r.definitions(), r.clusters())
+		all = append(all, r.definitions(l), r.clusters(l))
 		if r.Results[0].Contained != nil {
-			all = append(all, r.each("Containment", "Of the pairs of which one text has most of the other.",
-				fmt.Sprintf("contained pairs/reported as same/as contained/as either, J < %.2f/precision of contained", r.Alike), func(m *Result) []any {
+			all = append(all, r.each(l.Text("Containment"), l.Text("Of the pairs of which one text has most of the other."),
+				l.Text("contained pairs/reported as same/as contained/as either, J < %.2f/precision of contained", r.Alike), func(m *Result) []any {
 					c := m.Contained
-					return []any{c.Same.counts(), c.Contained.counts(), c.Unlike.counts(), c.Right.counts()}
+					return []any{c.Same.counts(l), c.Contained.counts(l), c.Unlike.counts(l), c.Right.counts(l)}
 				}))
 		}
-		all = append(all, r.similarity())
+		all = append(all, r.similarity(l))
 	}
-	all = append(all, r.grouped()...)
-	sweeps := table{Title: "By distance", Head: []string{"by distance", "pairs", "precision", "recall", "F1", "right at this distance", "wrong"}}
+	all = append(all, r.grouped(l)...)
+	sweeps := table{Title: l.Text("By distance"), Head: strings.Split(l.Text("by distance/pairs/precision/recall/F1/right at this distance/wrong"), "/")}
 	for _, s := range r.Sweeps {
 		var last Share
 		for k, p := range s.Points {
@@ -164,11 +177,11 @@ func (t *table) add(name string, cells ...any) {
 func (s Share) interval() string { return fmt.Sprintf("%.4f–%.4f", s.Low, s.High) }
 
 // counts writes the share with what it is made of.
-func (s Share) counts() string { return fmt.Sprintf("%s (%d of %d)", s, s.Have, s.Of) }
+func (s Share) counts(l message.Language) string { return l.Text("%s (%d of %d)", s, s.Have, s.Of) }
 
 // across returns a table of a row a method, whose columns name yields for the
 // first of them, with how many true pairs each has.
-func across(r *Report, title, note, head string, columns func(m *Result, yield func(name string, pairs int, cell any))) table {
+func across(r *Report, l message.Language, title, note, head string, columns func(m *Result, yield func(name string, pairs int, cell any))) table {
 	t := table{Title: title, Note: note, Head: []string{head}}
 	for i, m := range r.Results {
 		var counts, cells []any
@@ -178,32 +191,32 @@ func across(r *Report, title, note, head string, columns func(m *Result, yield f
 			}
 		})
 		if i == 0 {
-			t.add("(true pairs)", counts...)
+			t.add(l.Text("(true pairs)"), counts...)
 		}
 		t.add(m.Method, cells...)
 	}
 	return t
 }
 
-func (r *Report) definitions() table {
-	return across(r, "By definition of truth", "Precision, recall and F1 by each definition alone; a method without a limit of its own is at the best one for each.",
-		"precision / recall / F1 by truth", func(m *Result, yield func(string, int, any)) {
+func (r *Report) definitions(l message.Language) table {
+	return across(r, l, l.Text("By definition of truth"), l.Text("Precision, recall and F1 by each definition alone; a method without a limit of its own is at the best one for each."),
+		l.Text("precision / recall / F1 by truth"), func(m *Result, yield func(string, int, any)) {
 			for _, d := range m.Definitions {
-				yield(d.Condition, d.Recall.Of, fmt.Sprintf("%s / %s / %.4f", d.Precision, d.Recall, d.F1))
+				yield(l.Name(d.Condition), d.Recall.Of, fmt.Sprintf("%s / %s / %.4f", d.Precision, d.Recall, d.F1))
 			}
 		})
 }
 
-func (r *Report) clusters() table {
-	return r.each("Clusters", "Documents that pairs connect, against those that true pairs connect; copies that contain each other and no third are one cluster. Precision and recall are of pairs, purity is of documents in clusters of two or more.",
-		"clusters/clusters/largest/precision/recall/F1/purity/inverse purity", func(m *Result) []any {
+func (r *Report) clusters(l message.Language) table {
+	return r.each(l.Text("Clusters"), l.Text("Documents that pairs connect, against those that true pairs connect; copies that contain each other and no third are one cluster. Precision and recall are of pairs, purity is of documents in clusters of two or more."),
+		l.Text("clusters/clusters/largest/precision/recall/F1/purity/inverse purity"), func(m *Result) []any {
 			c := &m.Clusters
 			return []any{c.Clusters, c.Largest, c.Precision, c.Recall, c.F1, c.Purity, c.InversePurity}
 		})
 }
 
-func (r *Report) similarity() table {
-	return across(r, "Recall by similarity", "", "recall by similarity", func(m *Result, yield func(string, int, any)) {
+func (r *Report) similarity(l message.Language) table {
+	return across(r, l, l.Text("Recall by similarity"), "", l.Text("recall by similarity"), func(m *Result, yield func(string, int, any)) {
 		for _, b := range slices.Backward(m.Bands) {
 			yield(b.Name(), b.All.Of, b.All)
 		}
@@ -213,13 +226,13 @@ func (r *Report) similarity() table {
 // grouped brings the groups of all methods together: a table for each way of
 // grouping, a row a group, a column a method. A grouping into one group says
 // nothing, and is left out, but for one edit.
-func (r *Report) grouped() (all []table) {
+func (r *Report) grouped(l message.Language) (all []table) {
 	for _, by := range groupings {
-		t := table{Title: "Precision / recall by " + by}
+		t := table{Title: l.Text("Precision / recall by %s", l.Name(by))}
 		if by == byEdit {
-			t.Title = "Recall by edit"
+			t.Title = l.Text("Recall by edit")
 		}
-		t.Head = []string{strings.ToLower(t.Title), "pairs"}
+		t.Head = []string{strings.ToLower(t.Title), l.Text("pairs")}
 		for at, m := range r.Results {
 			t.Head = append(t.Head, m.Method)
 			i := 0 // rows are in the order of every method's groups
@@ -227,12 +240,12 @@ func (r *Report) grouped() (all []table) {
 				if g.By != by {
 					continue
 				}
-				if k := slices.IndexFunc(t.Rows, func(row []string) bool { return row[0] == g.Name }); k >= 0 {
+				if k := slices.IndexFunc(t.Rows, func(row []string) bool { return row[0] == l.Name(g.Name) }); k >= 0 {
 					i = k
 				} else {
 					i = min(i, len(t.Rows))
 					t.Rows = slices.Insert(t.Rows, i, slices.Repeat([]string{"–"}, len(r.Results)+2))
-					t.Rows[i][0], t.Rows[i][1] = g.Name, fmt.Sprint(g.Recall.Of)
+					t.Rows[i][0], t.Rows[i][1] = l.Name(g.Name), fmt.Sprint(g.Recall.Of)
 				}
 				t.Rows[i][at+2] = g.Recall.String()
 				if by != byEdit {
@@ -250,18 +263,21 @@ func (r *Report) grouped() (all []table) {
 
 // WriteExamples writes the worst n false pairs and the worst n misses of every
 // method, side by side, for a terminal that many cells wide.
-func (r *Report) WriteExamples(w io.Writer, n, cells int, colour bool) error {
+func (r *Report) WriteExamples(w io.Writer, l message.Language, n, cells int, colour bool) error {
 	for _, m := range r.Results {
 		written := map[string]int{}
 		for _, e := range m.Examples {
-			what := map[bool]string{false: "reports wrongly", true: "misses"}[e.Missed]
+			what := l.Text("reports wrongly")
+			if e.Missed {
+				what = l.Text("misses")
+			}
 			if written[what]++; written[what] > n {
 				continue
 			}
-			if _, err := fmt.Fprintf(w, "\n%s %s: %s · %s (J %.3f, score %.3f)\n", m.Method, what, show.Line(e.A), show.Line(e.B), e.Jaccard, e.Score); err != nil {
+			if _, err := fmt.Fprintln(w, "\n"+l.Text("%s %s: %s · %s (J %.3f, score %.3f)", m.Method, what, show.Line(e.A), show.Line(e.B), e.Jaccard, e.Score)); err != nil {
 				return err
 			}
-			if err := show.WriteSideBySide(w, e.Rows, cells, colour); err != nil {
+			if err := show.WriteRows(w, e.Rows, cells, colour, l.Text("… %d the same …")); err != nil {
 				return err
 			}
 		}
@@ -291,16 +307,26 @@ func (s Share) String() string {
 //go:embed report.html explain.html plot.html
 var pageFiles embed.FS
 
-var pages = show.Pages(pageFiles, template.FuncMap{
-	"curves": curves,
-	"features": func(name string, list []featurePair) any {
-		return struct {
-			Name string
-			List []featurePair
-		}{name, list}
-	},
-	"first": func(n int, list []featurePair) []featurePair { return list[:min(n, len(list))] },
-})
+// write writes a page in a language.
+func write(w io.Writer, name string, l message.Language, shown any) error {
+	pages := show.Pages(pageFiles, template.FuncMap{
+		"language": func() message.Language { return l },
+		"say":      func(key string, args ...any) string { return l.Text(key, args...) },
+		"word":     l.Name,
+		"curves":   curves,
+		"named":    func(name string, list []featurePair) namedFeatures { return namedFeatures{name, list} },
+		"first":    func(n int, list []featurePair) []featurePair { return list[:min(n, len(list))] },
+	})
+	return pages.ExecuteTemplate(w, name, shown)
+}
+
+// namedFeatures are features under a heading, which is a message.
+type namedFeatures struct {
+	Name string
+	List []featurePair
+}
 
 // WriteHTML writes the report as one page that needs nothing else.
-func (r *Report) WriteHTML(w io.Writer) error { return pages.ExecuteTemplate(w, "report.html", r) }
+func (r *Report) WriteHTML(w io.Writer, l message.Language) error {
+	return write(w, "report.html", l, r)
+}

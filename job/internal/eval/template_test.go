@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/labels"
 	"github.com/neardup/neardup/job/internal/learn"
+	"github.com/neardup/neardup/job/internal/message"
 )
 
 // shell is what stands around the articles of a site: menu, teasers, notices.
@@ -149,7 +150,7 @@ func TestTemplatesMeasured(t *testing.T) {
 				report.Results = append(report.Results, r)
 			}
 		}
-		if err := report.WriteText(t.Output()); err != nil {
+		if err := report.WriteText(t.Output(), message.English); err != nil {
 			t.Fatal(err)
 		}
 	}

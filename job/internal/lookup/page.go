@@ -15,13 +15,25 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/show"
 )
 
 //go:embed page.html
 var pageFiles embed.FS
 
-var pages = show.Pages(pageFiles, template.FuncMap{"share": func(v float64) string { return fmt.Sprintf("%.2f", v) }})
+// pages are the page in each language.
+var pages = map[message.Language]*template.Template{message.English: pagesIn(message.English), message.Chinese: pagesIn(message.Chinese)}
+
+func pagesIn(l message.Language) *template.Template {
+	return show.Pages(pageFiles, template.FuncMap{
+		"language": func() message.Language { return l },
+		"say":      func(key string, args ...any) string { return l.Text(key, args...) },
+		"some":     func(n any, thing string) string { return l.Count(show.Integer(n), thing) },
+		"word":     l.Name,
+		"share":    func(v float64) string { return fmt.Sprintf("%.2f", v) },
+	})
+}
 
 // asked is what the page shows: what was asked, and the answer.
 type asked struct {
@@ -40,17 +52,18 @@ const mostShown = 100_000
 // to a text.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	m := s.index.Manifest()
-	a := asked{Documents: m.Rows(), Nights: len(m.Nights), Settings: fmt.Sprintf("preset %s, distance %d, %d matches at most", s.index.config.Match.Preset, s.index.config.Match.Distance, s.index.limit)}
+	l := message.Parse(r.Header.Get("Accept-Language"))
+	a := asked{Documents: m.Rows(), Nights: len(m.Nights), Settings: l.Text("preset %s, distance %d, %d matches at most", s.index.config.Match.Preset, s.index.config.Match.Distance, s.index.limit)}
 	code := http.StatusOK
 	if r.Method == http.MethodPost {
 		var err error
 		a.Answer, code, err = s.measured(func() (*Answer, error) { return s.answerForm(w, r, &a) })
 		if err != nil {
-			a.Error = err.Error()
+			a.Error = l.Error(err)
 		}
 	}
 	var out bytes.Buffer
-	if err := pages.ExecuteTemplate(&out, "page.html", a); err != nil {
+	if err := pages[l].ExecuteTemplate(&out, "page.html", a); err != nil {
 		s.index.log.Error("the page cannot be made", "error", err)
 		http.Error(w, "the page cannot be made: the log of the service says why", http.StatusInternalServerError)
 		return

@@ -1,19 +1,27 @@
 package message
 
-// Help is a text of the help in the language: the short description of a command,
-// the usage of a flag, the name of a group. The texts stand where the commands
-// are; a test there sees to it that each has a Chinese form.
+// Help is a text of the help in the language: the short description of a command, a
+// paragraph of the long one, the usage of a flag or setting, the name of a group.
+// The texts stand where the commands are; a test there sees to it that each has a
+// Chinese form.
 func (l Language) Help(text string) string {
-	if form, ok := help[text]; ok && l == Chinese {
-		return form
+	if l != Chinese {
+		return text
+	}
+	for _, of := range []map[string]string{help, manual} {
+		if form, ok := of[text]; ok {
+			return form
+		}
 	}
 	return text
 }
 
 // HelpTexts are those that have a Chinese form.
 func HelpTexts() (texts []string) {
-	for text := range help {
-		texts = append(texts, text)
+	for _, of := range []map[string]string{help, manual} {
+		for text := range of {
+			texts = append(texts, text)
+		}
 	}
 	return texts
 }
@@ -70,7 +78,7 @@ var help = map[string]string{
 	"shell command told of a failure (JSON on stdin)":                       "失败时执行的命令（标准输入为 JSON）",
 	"count copies of what stays: table or dump":                             "统计留下的文档的副本、站点、夜数：table 或 dump",
 	"write every confirmed pair too":                                        "同时写出全部已确认的文档对",
-	"write the clean dump":                                                  "写出干净数据",
+	"write the clean dump":                                                  "写出去重后的数据",
 	"cores to use; 0: all":                                                  "使用的核数；0：全部",
 	"cap, like 4GiB (default: half of the machine's)":                       "内存上限，如 4GiB（默认：机器的一半）",
 	"engine: local or gleam":                                                "引擎：local 或 gleam",

@@ -44,7 +44,7 @@ func used(t *testing.T) (texts, counted map[string]string) {
 // inCode collects the constants that a Go file gives to Text, Count and Key.
 func inCode(t *testing.T, path string, texts, counted map[string]string) error {
 	body, err := os.ReadFile(path)
-	if err != nil || !strings.Contains(string(body), "job/internal/message") {
+	if err != nil || !strings.Contains(string(body), "job/internal/message") && !strings.Contains(string(body), "std.language") {
 		return err
 	}
 	set := token.NewFileSet()
@@ -130,6 +130,57 @@ func TestCatalogue(t *testing.T) {
 				t.Errorf("nothing says %q", key)
 			}
 		}
+	}
+}
+
+// printing are the folders whose code prints to people.
+var printing = []string{"job", "job/internal/cli", "job/internal/eval", "job/internal/learn", "job/internal/lookup", "job/internal/plan", "job/internal/review", "job/internal/show", "job/internal/stage/history", "job/internal/summary"}
+
+// Nothing is printed that is a sentence of the code itself: it goes through Text,
+// Count, Name, Help or Error. Comments of files that are written begin with #, pages with <.
+func TestPrintedHasChinese(t *testing.T) {
+	sentence := regexp.MustCompile(`[A-Za-z]{2,}[ ,:;]+[A-Za-z]{2,}`)
+	prints := []string{"Fprint", "Fprintf", "Fprintln", "WriteString", "Row", "Texts", "Field", "row", "line", "add"}
+	calls := 0
+	for _, folder := range printing {
+		files, err := filepath.Glob(filepath.Join("..", "..", "..", filepath.FromSlash(folder), "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", folder, len(files), err)
+		}
+		for _, path := range files {
+			if strings.HasSuffix(path, "_test.go") {
+				continue
+			}
+			set := token.NewFileSet()
+			file, err := parser.ParseFile(set, path, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok || !slices.Contains(prints, funcName(call.Fun)) {
+					return true
+				}
+				calls++
+				for _, arg := range call.Args {
+					ast.Inspect(arg, func(n ast.Node) bool {
+						if c, ok := n.(*ast.CallExpr); ok && slices.Contains([]string{"Text", "Count", "Name", "Help", "Error", "Errorf", "Key"}, funcName(c.Fun)) {
+							return false
+						}
+						if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
+							if text, _ := strconv.Unquote(l.Value); sentence.MatchString(text) && !strings.HasPrefix(text, "#") && !strings.HasPrefix(text, "<") {
+								t.Errorf("%s: %q is printed without a Chinese form", set.Position(l.Pos()), text)
+							}
+						}
+						return true
+					})
+				}
+				return true
+			})
+		}
+	}
+	if calls < 100 {
+		t.Fatalf("%d calls that print were found", calls)
 	}
 }
 

@@ -279,6 +279,9 @@ func (m *Manifest) same(other *Manifest, split int) bool {
 	return filepath.Clean(pathA) == filepath.Clean(pathB) || m.Folder == "" && pathA == b.Path // of an earlier program
 }
 
+// ErrNone is returned for a folder that is no run directory.
+var ErrNone = errors.New("not a run directory")
+
 // ReadManifest reads the manifest of the run directory at path. Its errors say
 // what path is if it is none.
 func ReadManifest(path string) (m Manifest, err error) {
@@ -287,7 +290,7 @@ func ReadManifest(path string) (m Manifest, err error) {
 		if runs, _ := filepath.Glob(filepath.Join(path, "*", ManifestFile)); len(runs) > 0 {
 			return m, fmt.Errorf("%s holds run directories and is none: name one of them, like %s", path, filepath.Dir(runs[len(runs)-1]))
 		}
-		err = fmt.Errorf("%s is not a run directory: name the folder that neardup run --out made", path)
+		err = fmt.Errorf("%s is %w: name the folder that neardup run --out made", path, ErrNone)
 	}
 	return m, err
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/simhash"
 )
@@ -132,46 +133,46 @@ func hottest(ctx context.Context, l *library.Library) ([]hotSegment, error) {
 }
 
 // Print writes the status for a person.
-func (s *Status) Print(w io.Writer) error {
+func (s *Status) Print(w io.Writer, l message.Language) error {
 	var b strings.Builder
-	row := func(name, format string, args ...any) { show.Field(&b, name, format, args...) }
-	row("library", "%s  %d bits, change %d", s.Path, s.Bits, s.Sequence)
+	row := func(name, text string) { show.Field(&b, name, "%s", text) }
+	row(l.Text("library"), l.Text("%s  %d bits, change %d", s.Path, s.Bits, s.Sequence))
 	if s.Older != "" {
-		row("warning", "%s", show.Line(s.Older))
+		row(l.Text("warning"), l.Error(errors.New(s.Older)))
 	}
-	row("documents", "%s in %s", show.Number(s.Documents), show.Count(len(s.Nights), "night"))
-	perRow := ""
+	row(l.Text("documents"), l.Text("%s in %s", show.Number(s.Documents), l.Count(int64(len(s.Nights)), "night")))
+	size := l.Text("%s in %s", show.Bytes(s.Bytes), l.Count(int64(s.Files), "file"))
 	if all := s.Documents + s.Deleted + s.Dead; all > 0 {
-		perRow = fmt.Sprintf(", %s a row", show.Count(s.Bytes/all, "byte"))
+		size += l.Text(", %s a row", l.Count(s.Bytes/all, "byte"))
 	}
-	row("size", "%s in %s%s", show.Bytes(s.Bytes), show.Count(s.Files, "file"), perRow)
+	row(l.Text("size"), size)
 	if s.Deleted+s.Dead > 0 {
-		row("to erase", "%s that %s not count any more, until `neardup library compact %s`", show.Count(s.Deleted+s.Dead, "row"), show.Agree(s.Deleted+s.Dead, "does", "do"), s.Path)
+		row(l.Text("to erase"), l.Text("%s of what was deleted: `neardup library compact %s` erases the bytes", l.Count(s.Deleted+s.Dead, "row"), s.Path))
 	}
 	if s.ForeverIDs > 0 {
-		row("stays out", "%s that %s deleted", show.Count(s.ForeverIDs, "id"), show.Agree(s.ForeverIDs, "was", "were"))
+		row(l.Text("stays out"), l.Count(s.ForeverIDs, "deleted id"))
 	}
 	const prefixes = 10
 	for _, prefix := range s.ForeverPrefixes[:min(len(s.ForeverPrefixes), prefixes)] {
-		row("stays out", "%s…", prefix)
+		row(l.Text("stays out"), prefix+"…")
 	}
 	if more := len(s.ForeverPrefixes) - prefixes; more > 0 {
-		row("stays out", "and %s more", show.Count(more, "prefix"))
+		row(l.Text("stays out"), l.Text("and %s more", l.Count(int64(more), "prefix")))
 	}
 	if n := len(s.Nights); n > 0 {
-		row("oldest", "%s", s.Nights[0].Name)
-		row("newest", "%s, added %s", s.Nights[n-1].Name, s.Nights[n-1].Added.Format(time.DateTime))
+		row(l.Text("oldest"), s.Nights[0].Name)
+		row(l.Text("newest"), l.Text("%s, added %s", s.Nights[n-1].Name, s.Nights[n-1].Added.Format(time.DateTime)))
 	}
 	for i, h := range s.Hottest {
-		row(show.Headed(i, "hottest"), "%s  %s", h.Key, show.Count(h.Documents, "document"))
+		row(show.Headed(i, l.Text("hottest")), h.Key+"  "+l.Count(h.Documents, "document"))
 	}
 	const shown = 31
-	nights, name := s.Nights, "nights"
+	nights, name := s.Nights, l.Text("nights")
 	if len(nights) > shown {
-		nights, name = nights[len(nights)-shown:], "last nights"
+		nights, name = nights[len(nights)-shown:], l.Text("last nights")
 	}
 	for i, n := range nights {
-		row(show.Headed(i, name), "%-12s %12s%s", n.Name, show.Number(n.Documents), show.Counts("  ", n.LengthClasses, ""))
+		row(show.Headed(i, name), fmt.Sprintf("%-12s %12s%s", n.Name, show.Number(n.Documents), show.Counts("  ", n.LengthClasses, "")))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
