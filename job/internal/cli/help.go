@@ -93,7 +93,13 @@ func flagHelp(of *pflag.FlagSet, l message.Language) string {
 	var b strings.Builder
 	flags, last := 0, ""
 	fs.VisitAll(func(*pflag.Flag) { flags++ })
-	for line := range strings.Lines(fs.FlagUsagesWrapped(helpWidth)) {
+	usages := fs.FlagUsagesWrapped(helpWidth)
+	if l != message.English {
+		usages = usualValue.ReplaceAllStringFunc(usages, func(text string) string {
+			return l.Text("(default %s)", usualValue.FindStringSubmatch(text)[1])
+		})
+	}
+	for line := range strings.Lines(usages) {
 		name := "Flags"
 		if m := flagLine.FindStringSubmatch(line); m == nil { // more of the flag above
 			name = last
@@ -108,6 +114,9 @@ func flagHelp(of *pflag.FlagSet, l message.Language) string {
 	}
 	return b.String()
 }
+
+// usualValue is what pflag says of a flag's default.
+var usualValue = regexp.MustCompile(`\(default\s+([^)]*)\)`)
 
 // flagLine is the first line of a flag's help.
 var flagLine = regexp.MustCompile(`^  (?:-\w,|   ) --([\w-]+)`)

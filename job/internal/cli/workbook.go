@@ -84,8 +84,11 @@ func exportSheets(ctx context.Context, book *excelize.File, name string, parts [
 		cells := make([]any, len(row))
 		for i, value := range row {
 			cells[i] = sheetCell(value)
-			if text, ok := cells[i].(string); ok && len(text) > excelize.TotalCellChars && len(utf16.Encode([]rune(text))) > excelize.TotalCellChars {
-				cut++
+			if text, ok := cells[i].(string); ok {
+				if held := text[:holds(text)]; len(held) < len(text) {
+					cells[i] = held
+					cut++
+				}
 			}
 		}
 		if header == nil {
@@ -99,6 +102,17 @@ func exportSheets(ctx context.Context, book *excelize.File, name string, parts [
 		err = sheet.Flush()
 	}
 	return rows, cut, err
+}
+
+// holds is how many bytes of a text a cell holds: a sheet counts as UTF-16 does.
+func holds(text string) int {
+	units := 0
+	for i, r := range text {
+		if units += utf16.RuneLen(r); units > excelize.TotalCellChars {
+			return i
+		}
+	}
+	return len(text)
 }
 
 // exact is where a spreadsheet, which has floats alone, begins to round integers.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/xuri/excelize/v2"
 
@@ -23,7 +24,7 @@ func TestWorkbook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ids := []string{"007", "=1+1", "http://a.example/\x01?q=<&>", "_x0041_", strings.Repeat("长", 100)}
+	ids := []string{"007", "=1+1", "http://a.example/\x01?q=<&>", "_x0041_", strings.Repeat("长", 100), strings.Repeat("😀", excelize.TotalCellChars/2), strings.Repeat("😀", excelize.TotalCellChars/2+1)}
 	for i, id := range ids {
 		if err := w.Write(&data.RemovedRow{DocID: []byte(id), Row: math.MaxInt64 - int64(i)}); err != nil {
 			t.Fatal(err)
@@ -35,7 +36,7 @@ func TestWorkbook(t *testing.T) {
 	book := excelize.NewFile()
 	defer func() { _ = book.Close() }()
 	rows, cut, err := exportSheets(context.Background(), book, "removed", []string{path}, 3)
-	if err != nil || rows != int64(len(ids)) {
+	if err != nil || cut != 1 || rows != int64(len(ids)) {
 		t.Fatalf("%d rows, %v", rows, err)
 	}
 	file := filepath.Join(t.TempDir(), "book.xlsx")
@@ -47,7 +48,7 @@ func TestWorkbook(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = back.Close() }()
-	if got := fmt.Sprint(back.GetSheetList()); got != "[Sheet1 removed removed 2 removed 3]" {
+	if got := fmt.Sprint(back.GetSheetList()); got != "[Sheet1 removed removed 2 removed 3 removed 4]" {
 		t.Fatal(got)
 	}
 	var said []string
@@ -72,6 +73,11 @@ func TestWorkbook(t *testing.T) {
 				}
 			}
 		}
+	}
+	// A sheet counts as UTF-16 does, and keeps no half of a character.
+	ids[6] = said[6]
+	if n := len(utf16.Encode([]rune(said[6]))); n > excelize.TotalCellChars || n < excelize.TotalCellChars-2 {
+		t.Errorf("the long cell has %d", n)
 	}
 	ids[2] = strings.ReplaceAll(ids[2], "\x01", "\uFFFD")
 	if fmt.Sprint(said) != fmt.Sprint(ids) {
