@@ -136,7 +136,7 @@ func fill(text string) string {
 		switch {
 		case at+n > helpWidth:
 			b.WriteByte('\n')
-			at, space = 0, false
+			at = 0
 			n = show.Cells(word)
 		case space:
 			b.WriteByte(' ')

@@ -291,7 +291,7 @@ var chinese = map[string]string{
 	"%s of %s of text left out, about %s": "去掉正文 %s（共 %s），约 %s",
 
 	// What commands print.
-	"(default %s)": "（默认 %s）",
+	"(default %s)":           "（默认 %s）",
 	"Usage: %s":              "用法：%s",
 	"Commands:":              "命令：",
 	"Example:":               "示例：",
