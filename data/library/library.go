@@ -167,7 +167,7 @@ func refuse(dir string) error {
 		case lockFile, documents, merges, deletions, samples, changes, Index, Added:
 		default:
 			if !data.IsTemporary(name) {
-				return fmt.Errorf("library: %s holds files but no library: name a new folder", dir)
+				return fmt.Errorf("%w: %s holds files but no library: name a new folder", ErrFolder, dir)
 			}
 		}
 	}

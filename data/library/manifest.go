@@ -70,6 +70,9 @@ const FormatVersion = 4
 var (
 	// ErrNone is returned for a folder that holds no library.
 	ErrNone = errors.New("no library")
+
+	// ErrFolder is returned for what can become none: a file, or a folder of others.
+	ErrFolder = errors.New("library")
 	// ErrSettings is returned when fingerprints of other settings are to be
 	// matched with a library's, or added to it.
 	ErrSettings = errors.New("library of other settings")
@@ -305,7 +308,7 @@ func ReadManifest(dir string) (*Manifest, error) {
 		return nil, fmt.Errorf("%w in %s: `neardup run … --library %s` makes one", ErrNone, dir, dir)
 	}
 	if info, statErr := os.Stat(dir); err != nil && statErr == nil && !info.IsDir() {
-		return nil, fmt.Errorf("library: %s is a file: name the folder that `neardup run … --library` made", dir)
+		return nil, fmt.Errorf("%w: %s is a file: name the folder that `neardup run … --library` made", ErrFolder, dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("library: %w", err)

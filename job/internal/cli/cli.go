@@ -176,7 +176,7 @@ func exitCode(err error) int {
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.Is(err, source.ErrNoInput), errors.Is(err, source.ErrFormat), errors.Is(err, source.ErrRefused),
-		errors.Is(err, library.ErrNight), errors.Is(err, library.ErrSettings), errors.Is(err, library.ErrNone), errors.Is(err, rundir.ErrNone):
+		errors.Is(err, library.ErrNight), errors.Is(err, library.ErrSettings), errors.Is(err, library.ErrNone), errors.Is(err, library.ErrFolder), errors.Is(err, rundir.ErrNone), errors.Is(err, rundir.ErrFolder):
 		return exitUsage
 	}
 	return exitFailed

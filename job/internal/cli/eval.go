@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -278,6 +279,9 @@ func measure(ctx context.Context, stage func(name string) (done func()), lab *ev
 // writePage writes a page to a file that appears when it is complete.
 func writePage(path string, write func(io.Writer) error) error {
 	file, err := data.CreateAtomic(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return usageError{fmt.Errorf("%w: name a file of a folder that is there", err)}
+	}
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ compared, is grey or between [~ and ~].`,
 					return err
 				}
 				cells, colour := canvas(w)
-				return show.WriteRows(w, e.Rows(), cells, colour, l.Text("… %d the same …"))
+				return show.WriteSideBySide(w, e.Rows(), cells, colour, func(n int) string { return l.Text("… %d the same …", n) })
 			})
 		}),
 	}

@@ -72,7 +72,7 @@ sheet, so a larger table goes on in a second sheet. For large runs use SQL
 func exportCSV(ctx context.Context, std streams, run, folder string, tables []string) error {
 	return export(run, tables, func(name string, parts []string) error {
 		if err := os.MkdirAll(folder, 0o777); err != nil {
-			return err
+			return usageError{fmt.Errorf("--csv: %w: name a folder", err)}
 		}
 		path := filepath.Join(folder, name+".csv")
 		rows, err := exportTable(ctx, path, parts)

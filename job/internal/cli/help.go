@@ -94,10 +94,16 @@ func flagHelp(of *pflag.FlagSet, l message.Language) string {
 	flags, last := 0, ""
 	fs.VisitAll(func(*pflag.Flag) { flags++ })
 	usages := fs.FlagUsagesWrapped(helpWidth)
-	if l != message.English {
-		usages = usualValue.ReplaceAllStringFunc(usages, func(text string) string {
-			return l.Text("(default %s)", usualValue.FindStringSubmatch(text)[1])
-		})
+	if l != message.English { // pflag counts bytes, and breaks at spaces alone
+		var lines strings.Builder
+		for line := range strings.Lines(fs.FlagUsages()) {
+			line = usualValue.ReplaceAllStringFunc(strings.TrimSuffix(line, "\n"), func(text string) string {
+				return l.Text("(default %s)", usualValue.FindStringSubmatch(text)[1])
+			})
+			head := flagHead.FindString(line)
+			lines.WriteString(head + strings.ReplaceAll(fillTo(line[len(head):], helpWidth-len(head)), "\n", "\n"+strings.Repeat(" ", len(head))) + "\n")
+		}
+		usages = lines.String()
 	}
 	for line := range strings.Lines(usages) {
 		name := "Flags"
@@ -107,7 +113,7 @@ func flagHelp(of *pflag.FlagSet, l message.Language) string {
 			name = note[0]
 		}
 		if name != last {
-			b.WriteString(l.Help(name) + ":\n")
+			b.WriteString(l.Text("%s:", l.Help(name)) + "\n")
 			last = name
 		}
 		b.WriteString(line)
@@ -116,14 +122,19 @@ func flagHelp(of *pflag.FlagSet, l message.Language) string {
 }
 
 // usualValue is what pflag says of a flag's default.
-var usualValue = regexp.MustCompile(`\(default\s+([^)]*)\)`)
+var usualValue = regexp.MustCompile(`\s*\(default\s+([^)]*)\)`)
+
+// flagHead is what stands before a flag's usage.
+var flagHead = regexp.MustCompile(`^  (?:-\w,|   ) --[\w-]+(?: [\w=]+)?\s+`)
 
 // flagLine is the first line of a flag's help.
 var flagLine = regexp.MustCompile(`^  (?:-\w,|   ) --([\w-]+)`)
 
 // fill breaks text into lines that fit a help text: at spaces, and between Chinese
 // characters where no mark comes to stand at the wrong end of a line.
-func fill(text string) string {
+func fill(text string) string { return fillTo(text, helpWidth) }
+
+func fillTo(text string, width int) string {
 	var b strings.Builder
 	at, end := 0, 0
 	for _, m := range unbroken.FindAllStringIndex(text, -1) {
@@ -134,7 +145,7 @@ func fill(text string) string {
 			n++
 		}
 		switch {
-		case at+n > helpWidth:
+		case at+n > width:
 			b.WriteByte('\n')
 			at = 0
 			n = show.Cells(word)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -51,6 +52,14 @@ func ofLibrary(cmd *cobra.Command, args cobra.PositionalArgs, run func(cmd *cobr
 }
 
 var oneLibrary = need(1, message.Key("one library"))
+
+// libraryAndRuns is a usage error unless there is a library.
+func libraryAndRuns(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return oneLibrary(c, args)
+	}
+	return nil
+}
 
 // libraryOptions tell what is done with the library at dir until done is called.
 func libraryOptions(std streams, dir, what string, asJSON bool) (o library.Options, done func()) {
@@ -248,6 +257,9 @@ const maxID = 1 << 20
 // readIDs reads one id a line, as the tables have it; empty lines are skipped.
 func readIDs(path string, stdin io.Reader) (ids []string, err error) {
 	in, err := open(path, stdin)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, usageError{fmt.Errorf("--ids: %w: name a file that is there, or - for standard input", err)}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -436,7 +448,7 @@ they are damaged. Takes some 100 bytes of memory for each document of the nights
 in a file.`,
 		Example: `  neardup library repair lib/
   neardup library repair lib/ runs/2026-11-20 runs/2026-11-21`,
-	}, cobra.MinimumNArgs(1), func(cmd *cobra.Command, args []string, asJSON bool) error {
+	}, libraryAndRuns, func(cmd *cobra.Command, args []string, asJSON bool) error {
 		recovered, err := recoverLibrary(cmd, std, args[0], asJSON)
 		if err != nil {
 			return err

@@ -277,7 +277,7 @@ func (r *Report) WriteExamples(w io.Writer, l message.Language, n, cells int, co
 			if _, err := fmt.Fprintln(w, "\n"+l.Text("%s %s: %s · %s (J %.3f, score %.3f)", m.Method, what, show.Line(e.A), show.Line(e.B), e.Jaccard, e.Score)); err != nil {
 				return err
 			}
-			if err := show.WriteRows(w, e.Rows, cells, colour, l.Text("… %d the same …")); err != nil {
+			if err := show.WriteSideBySide(w, e.Rows, cells, colour, func(n int) string { return l.Text("… %d the same …", n) }); err != nil {
 				return err
 			}
 		}

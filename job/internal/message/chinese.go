@@ -291,6 +291,7 @@ var chinese = map[string]string{
 	"%s of %s of text left out, about %s": "去掉正文 %s（共 %s），约 %s",
 
 	// What commands print.
+	"%s:":                    "%s：",
 	"(default %s)":           "（默认 %s）",
 	"Usage: %s":              "用法：%s",
 	"Commands:":              "命令：",
@@ -354,7 +355,7 @@ var chinese = map[string]string{
 	"about %d":                                                  "约 %d",
 	"at least %d":                                               "至少 %d",
 	"a stream, of unknown size":                                 "数据流，大小未知",
-	"%s (from a sample of %s in %s; %s skipped)":                              "%s（由 %[3]s中的 %[2]s 样本推算；跳过 %[4]s）",
+	"%s (from a sample of %s in %s; %s skipped)":                              "%s（由 %[3]s中抽取的 %[2]s推算；跳过 %[4]s）",
 	"%.0f characters on average":                                              "平均 %.0f 个字符",
 	"in the sample: normal %d, short %d, empty %d; of at most 160 letters %d": "样本中：普通 %d，短 %d，空 %d；不超过 160 个字母的 %d",
 	"length":         "长度",

@@ -181,7 +181,7 @@ func (s *Screen) show(items []Item, at int, have []labels.Answer) error {
 		rows = show.SideBySide(show.Diff([]byte(i.First.Text), nil), 0)
 		fallthrough
 	default:
-		if err := show.WriteRows(&body, rows, s.Cells, s.Colour && !same, t.Text("… %d the same …")); err != nil {
+		if err := show.WriteSideBySide(&body, rows, s.Cells, s.Colour && !same, func(n int) string { return t.Text("… %d the same …", n) }); err != nil {
 			return err
 		}
 	}

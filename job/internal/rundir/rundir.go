@@ -89,7 +89,7 @@ type Dir struct {
 // directory, and errInUse if another process holds the lock.
 func Open(path string) (*Dir, error) {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
-		return nil, fmt.Errorf("run directory: %s is a file: name a new folder", path)
+		return nil, fmt.Errorf("%w: %s is a file: name a new folder", ErrFolder, path)
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -97,7 +97,7 @@ func Open(path string) (*Dir, error) {
 	}
 	if len(entries) > 0 {
 		if _, err := os.Stat(filepath.Join(path, lockFile)); err != nil {
-			return nil, fmt.Errorf("run directory: %s holds files but no run: name a new folder", path)
+			return nil, fmt.Errorf("%w: %s holds files but no run: name a new folder", ErrFolder, path)
 		}
 	}
 	if err := os.MkdirAll(path, 0o777); err != nil {
@@ -279,8 +279,14 @@ func (m *Manifest) same(other *Manifest, split int) bool {
 	return filepath.Clean(pathA) == filepath.Clean(pathB) || m.Folder == "" && pathA == b.Path // of an earlier program
 }
 
-// ErrNone is returned for a folder that is no run directory.
-var ErrNone = errors.New("not a run directory")
+// Errors of a path that somebody named.
+var (
+	// ErrNone is returned for a folder that is no run directory.
+	ErrNone = errors.New("not a run directory")
+
+	// ErrFolder is returned for what can become none: a file, or a folder of others.
+	ErrFolder = errors.New("run directory")
+)
 
 // ReadManifest reads the manifest of the run directory at path. Its errors say
 // what path is if it is none.

@@ -218,19 +218,14 @@ func (r Row) same() bool {
 
 // WriteSideBySide writes rows as two columns for a terminal that many cells
 // wide. What one text alone has is red or green, what is not compared grey;
-// without colour they stand between [- and -], {+ and +}, [~ and ~].
-func WriteSideBySide(w io.Writer, rows []Row, width int, colour bool) error {
-	return WriteRows(w, rows, width, colour, "… %d the same …")
-}
-
-// WriteRows is WriteSideBySide in any language: note says with %d how many rows
-// are the same.
-func WriteRows(w io.Writer, rows []Row, width int, colour bool, note string) error {
+// without colour they stand between [- and -], {+ and +}, [~ and ~]. Note says that
+// so many rows are the same.
+func WriteSideBySide(w io.Writer, rows []Row, width int, colour bool, note func(n int) string) error {
 	column := max(20, (width-3)/2)
 	var b strings.Builder
 	for _, r := range rows {
 		if r.Alike > 0 {
-			note := fmt.Sprintf(note, r.Alike)
+			note := note(r.Alike)
 			fmt.Fprintf(&b, "%*s%s\n", max(0, column-cells.StringWidth(note)/2), "", note)
 			continue
 		}

@@ -2,6 +2,7 @@ package show
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -47,7 +48,7 @@ func TestDiffGivesTheTextsBack(t *testing.T) {
 		}
 		for _, colour := range []bool{false, true} {
 			var out bytes.Buffer
-			if err := WriteSideBySide(&out, SideBySide(pieces, 0), 60, colour); err != nil {
+			if err := WriteSideBySide(&out, SideBySide(pieces, 0), 60, colour, same); err != nil {
 				t.Fatal(err)
 			}
 			for l := range strings.Lines(out.String()) {
@@ -93,7 +94,7 @@ func TestWriteSideBySide(t *testing.T) {
 	a := []byte("第一句相同。第二句相同。第三句相同。第四句旧的说法。第五句。")
 	b := []byte("第一句相同。第二句相同。第三句相同。第四句新的说法。第五句。")
 	var out bytes.Buffer
-	if err := WriteSideBySide(&out, SideBySide(Diff(a, b), 0), 60, false); err != nil {
+	if err := WriteSideBySide(&out, SideBySide(Diff(a, b), 0), 60, false, same); err != nil {
 		t.Fatal(err)
 	}
 	want := "                     … 2 the same …\n" +
@@ -104,3 +105,5 @@ func TestWriteSideBySide(t *testing.T) {
 		t.Errorf("\n%swant\n%s", out.String(), want)
 	}
 }
+
+func same(n int) string { return fmt.Sprintf("… %d the same …", n) }
