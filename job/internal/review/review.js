@@ -4,7 +4,7 @@
   const pairs = [...document.querySelectorAll("article[data-a]")], end = $("end");
   const place = "neardup review " + root.dataset.review;
   const words = { y: "yes", n: "no", "?": "unsure" };
-  let state = { verdicts: {}, undo: [], at: 0, who: $("who").value, language: root.lang };
+  let state = { verdicts: {}, undo: [], at: 0, who: $("who").value, language: "" };
   let saved = true, failed = false;
 
   try {
@@ -95,7 +95,7 @@
     if (v) { v.why = $("why").value; saved = false; keep(); }
   });
   addEventListener("beforeunload", e => { if (!saved && failed) e.preventDefault(); });
-  root.lang = state.language === "zh" ? "zh" : "en";
+  root.lang = (state.language || root.lang) === "zh" ? "zh" : "en";
   $("who").value = state.who;
   show(state.at);
 })();
