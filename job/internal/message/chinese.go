@@ -292,6 +292,7 @@ var chinese = map[string]string{
 
 	// What commands print.
 	"%s:":                    "%s：",
+	", kappa %.2f":           "，kappa %.2f",
 	"(default %s)":           "（默认 %s）",
 	"Usage: %s":              "用法：%s",
 	"Commands:":              "命令：",

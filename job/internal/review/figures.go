@@ -255,7 +255,7 @@ func (f *Figures) WriteText(w io.Writer, t message.Language) error {
 	if a := f.Agreement; a.Agreed.Of > 0 {
 		b.WriteString(t.Text("agreement    %d of %d pairs that several judged (95 %%: %.3f–%.3f)", a.Agreed.Have, a.Agreed.Of, a.Agreed.Low, a.Agreed.High))
 		if a.Kappa != nil {
-			fmt.Fprintf(&b, ", kappa %.2f", *a.Kappa)
+			b.WriteString(t.Text(", kappa %.2f", *a.Kappa))
 		}
 		b.WriteByte('\n')
 		const most = 10
