@@ -10,6 +10,12 @@ import (
 
 const module = "github.com/neardup/neardup/"
 
+// What tasks, joins and stages are made of.
+var parts = []string{
+	"job/internal/parallel", "job/internal/counting", "job/internal/history", "job/internal/state/…",
+	"job/internal/config", "job/internal/rundir", "job/internal/machine", "job/internal/version", "mapper", "reducer", "data/…", "simhash/…",
+}
+
 // layers says which of our packages each folder may depend on, directly or
 // not: a name is a package, one with /… a package and all below it.
 var layers = []struct {
@@ -20,16 +26,17 @@ var layers = []struct {
 	{"data", []string{"data/…"}},
 	{"mapper", []string{"mapper", "data", "simhash/…"}},
 	{"reducer", []string{"reducer", "data", "simhash/…"}},
+	{"job/internal/parallel", []string{"job/internal/parallel"}},
 	{"job/internal/config", []string{"job/internal/config", "job/internal/machine", "data", "data/charset", "simhash/…"}},
 	{"job/internal/rundir", []string{"job/internal/rundir", "job/internal/state", "data", "data/lock"}},
 	{"job/internal/state", []string{"job/internal/state/…", "data"}},
 	{"job/internal/history", []string{"job/internal/history"}},
 	{"job/internal/counting", []string{"job/internal/counting", "mapper", "data", "simhash/…"}},
-	{"job/internal/engine", []string{"job/internal/engine/…", "job/internal/counting", "job/internal/shuffle", "job/internal/history", "job/internal/state/…", "job/internal/config", "job/internal/rundir", "job/internal/machine", "job/internal/version", "mapper", "reducer", "data/…", "simhash/…"}},
-	{"job/internal/summary", []string{"job/internal/summary", "job/internal/message", "job/internal/show", "job/internal/engine", "job/internal/counting", "job/internal/shuffle", "job/internal/history", "job/internal/state/…", "job/internal/config", "job/internal/rundir", "job/internal/machine", "job/internal/version", "mapper", "reducer", "data/…", "simhash/…"}},
-	{"job/internal/stage", []string{"job/internal/stage/…", "job/internal/summary", "job/internal/message", "job/internal/show", "job/internal/engine", "job/internal/counting", "job/internal/shuffle", "job/internal/history", "job/internal/state/…", "job/internal/config", "job/internal/rundir", "job/internal/machine", "job/internal/version", "mapper", "reducer", "data/…", "simhash/…"}},
-	{"job/internal/lookup", []string{"job/internal/lookup", "job/internal/message", "job/internal/show", "job/internal/engine", "job/internal/counting", "job/internal/history", "job/internal/state/…", "job/internal/config", "job/internal/rundir", "job/internal/machine", "job/internal/version", "mapper", "reducer", "data/…", "simhash/…"}},
-	{"job/internal/shuffle", []string{"job/internal/shuffle", "job/internal/engine", "job/internal/counting", "job/internal/history", "job/internal/state/…", "job/internal/config", "job/internal/rundir", "job/internal/machine", "job/internal/version", "mapper", "reducer", "data/…", "simhash/…"}},
+	{"job/internal/shuffle", []string{"job/internal/shuffle", "job/internal/parallel", "job/internal/rundir", "job/internal/state", "mapper", "reducer", "data", "data/lock", "simhash/…"}},
+	{"job/internal/engine", append(parts, "job/internal/engine/…", "job/internal/shuffle")},
+	{"job/internal/summary", append(parts, "job/internal/summary", "job/internal/message", "job/internal/show", "job/internal/engine")},
+	{"job/internal/stage", append(parts, "job/internal/stage/…", "job/internal/summary", "job/internal/message", "job/internal/show", "job/internal/engine", "job/internal/shuffle")},
+	{"job/internal/lookup", append(parts, "job/internal/lookup", "job/internal/message", "job/internal/show", "job/internal/engine")},
 	{"job/internal/engine/gleam/internal/wire", []string{"job/internal/engine/gleam/internal/wire"}},
 }
 

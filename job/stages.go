@@ -10,6 +10,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/stage/against"
@@ -264,7 +265,7 @@ func (r *run) single(ctx context.Context, s Stage, records []rundir.TaskRecord) 
 	pass, finish := r.req.Progress(s.Name)
 	defer finish()
 	r.Job.Pass = pass
-	return engine.Guard(func() (err error) {
+	return parallel.Guard(func() (err error) {
 		records[0], err = r.Job.Record(s.Name, 0, func(rec *rundir.TaskRecord) error { return s.task(ctx, &r.Run, rec) })
 		return err
 	})

@@ -20,6 +20,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/shuffle"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/reducer"
@@ -216,7 +217,7 @@ func rowsOf(texts []string, sketches bool) ([]data.FingerprintRow, error) {
 	}
 	rows := make([]data.FingerprintRow, len(texts))
 	workers := min(runtime.GOMAXPROCS(0), len(texts))
-	return rows, engine.Parallel(context.Background(), workers, workers, func(_ context.Context, w int) error {
+	return rows, parallel.Each(context.Background(), workers, workers, func(_ context.Context, w int) error {
 		f := mapper.NewFingerprinter(a.NewWorkspace(), sketches, nil)
 		var doc data.Document
 		for i := len(texts) * w / workers; i < len(texts)*(w+1)/workers; i++ {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state/exactdup"
 	"github.com/neardup/neardup/job/internal/state/views"
@@ -136,7 +137,7 @@ func Gather[T any](ctx context.Context, d *Documents, workers int, share uint64,
 			parts[split] = part{docs[first:first:last], values[first:first:last]}
 		}
 	}
-	err = Parallel(ctx, d.Parts(), workers, func(_ context.Context, split int) error {
+	err = parallel.Each(ctx, d.Parts(), workers, func(_ context.Context, split int) error {
 		p := parts[split]
 		err := scan(d.First(split), d.First(split+1), func(doc uint64, value T) {
 			p.docs, p.values = append(p.docs, doc), append(p.values, value)

@@ -160,13 +160,6 @@ func TestFingerprintTaskStops(t *testing.T) {
 	}
 }
 
-func TestGuard(t *testing.T) {
-	err := engine.Guard(func() error { panic("boom") })
-	if err == nil || !strings.Contains(err.Error(), "panic: boom") || !strings.Contains(err.Error(), "engine_test.go") {
-		t.Fatalf("got %v, want the panic with its stack", err)
-	}
-}
-
 func TestNewAnalyzer(t *testing.T) {
 	dir := t.TempDir()
 	words, stop := filepath.Join(dir, "words"), filepath.Join(dir, "stop")

@@ -10,6 +10,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/neardup/neardup/job/internal/counting"
+	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/state/exactdup"
 	"github.com/neardup/neardup/job/internal/state/subset"
 	"github.com/neardup/neardup/job/internal/state/views"
@@ -323,7 +324,7 @@ func (x *ExactDeduper) hashViews(ctx context.Context, wanted *subset.Set) ([]uin
 
 func (x *ExactDeduper) eachSplit(ctx context.Context, f func(split int) error) error {
 	advance := x.begin()
-	return Parallel(ctx, x.Documents.Parts(), x.Workers, func(_ context.Context, split int) error {
+	return parallel.Each(ctx, x.Documents.Parts(), x.Workers, func(_ context.Context, split int) error {
 		defer advance(int64(x.Documents.First(split+1) - x.Documents.First(split)))
 		return f(split)
 	})

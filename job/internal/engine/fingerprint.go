@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/simhash/template"
 )
@@ -231,7 +232,7 @@ func (a *assembly) run(ctx context.Context, workers int) error {
 	}
 	a.work, a.ordered = make(chan *batch, cap(a.free)), make(chan *batch, cap(a.free))
 	group, ctx := errgroup.WithContext(ctx)
-	spawn := func(f func() error) { group.Go(func() error { return Guard(f) }) }
+	spawn := func(f func() error) { group.Go(func() error { return parallel.Guard(f) }) }
 	spawn(func() error { return a.read(ctx) })
 	for range workers {
 		spawn(func() error {

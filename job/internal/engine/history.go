@@ -11,6 +11,7 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/history"
+	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state/exactdup"
 	"github.com/neardup/neardup/job/internal/state/idtable"
@@ -278,7 +279,7 @@ func (n *RunDocuments) Join(ctx context.Context, l *library.Library, splits []li
 		return fmt.Errorf("%s: %w", StageHistory, err)
 	}
 	joiners = slices.DeleteFunc(joiners, func(j *joiner) bool { return j == nil })
-	err = Parallel(ctx, len(joiners), workers, func(ctx context.Context, i int) error {
+	err = parallel.Each(ctx, len(joiners), workers, func(ctx context.Context, i int) error {
 		joiners[i].flush(found)
 		return ctx.Err()
 	})

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/parallel"
 )
 
 // limits say which sets are alike: of a Jaccard similarity |a∩b| / |a∪b| of
@@ -64,7 +65,7 @@ func (l *Lab) alike(ctx context.Context, sets [][]uint64, t limits) ([]Found, er
 	}
 	advance := pass.Begin(elements, "features compared") // a large set takes longer than a small one
 	parts := make([][]Found, workers)
-	err = engine.Parallel(ctx, workers, workers, func(ctx context.Context, w int) error {
+	err = parallel.Each(ctx, workers, workers, func(ctx context.Context, w int) error {
 		count := make([]int32, len(j.order))
 		for place := w; place < len(j.order) && ctx.Err() == nil; place += workers {
 			parts[w] = j.partners(parts[w], place, count)

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/language"
 )
@@ -155,7 +156,7 @@ var normalizer = sync.OnceValues(func() (*simhash.Analyzer, error) {
 func (l *Lab) each(ctx context.Context, a *simhash.Analyzer, f func(w *simhash.Workspace, i int)) error {
 	documents, workers := len(l.corpus.Documents), l.options.Workers
 	advance := l.options.Pass.Begin(int64(documents), PassTexts)
-	return engine.Parallel(ctx, workers, workers, func(ctx context.Context, from int) error {
+	return parallel.Each(ctx, workers, workers, func(ctx context.Context, from int) error {
 		w := a.NewWorkspace()
 		for i := from; i < documents && ctx.Err() == nil; i += workers {
 			f(w, i)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/agnivade/levenshtein"
 
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/simhash"
 )
 
@@ -37,7 +37,7 @@ func everyPair(name string, least float64, prepare func(ctx context.Context, l *
 		}
 		advance := l.options.Pass.Begin(int64(n)*int64(n-1)/2, "pairs")
 		parts := make([][]Found, n)
-		err = engine.Parallel(ctx, n, l.options.Workers, func(ctx context.Context, a int) error {
+		err = parallel.Each(ctx, n, l.options.Workers, func(ctx context.Context, a int) error {
 			score := with(a)
 			for b := a + 1; b < n && ctx.Err() == nil; b++ {
 				if s := score(b); s >= least {

@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/job/internal/stage/intake"
@@ -49,7 +50,7 @@ func (d Dump) each(ctx context.Context, read func(documents) (merge func(), err 
 	advance := d.Pass.Begin(engine.BytesOf(splits), "bytes")
 	first := make([]string, len(splits)) // where the first bad record of each stands
 	var mu sync.Mutex
-	err = engine.Parallel(ctx, len(splits), d.Workers, func(ctx context.Context, i int) error {
+	err = parallel.Each(ctx, len(splits), d.Workers, func(ctx context.Context, i int) error {
 		merge, err := read(func(yield func(*data.Document) error) (err error) {
 			first[i], err = readSplit(ctx, in, i, advance, yield)
 			return err

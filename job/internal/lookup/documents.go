@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/parallel"
 )
 
 // maxID is how many bytes an id has at most.
@@ -56,7 +56,7 @@ func (s *Server) documents(w http.ResponseWriter, r *http.Request) {
 	var answers []any
 	err := s.mayWrite(w, r)
 	if err == nil {
-		err = engine.Guard(func() (err error) {
+		err = parallel.Guard(func() (err error) {
 			answers, err = s.addAll(w, r, lines)
 			return err
 		})
@@ -245,11 +245,11 @@ func (b *batch) add(body []byte, contentType, id string) error {
 		defer s.worked.Release(size)
 	}
 	var p *adding
-	err := engine.Guard(func() (err error) {
+	err := parallel.Guard(func() (err error) {
 		p, err = s.index.toAdd(body, contentType, id)
 		return err
 	})
-	if panicked, ok := errors.AsType[*engine.Panic](err); ok { // those beside it are kept
+	if panicked, ok := errors.AsType[*parallel.Panic](err); ok { // those beside it are kept
 		s.index.log.Error("a page that was to be added ends in a panic, and is not kept", "sha256", fmt.Sprintf("%x", sha256.Sum256(body)), "error", panicked)
 		return fail(http.StatusUnprocessableEntity, "neardup fails on this page, which is not kept: the log of the service says why")
 	}

@@ -40,6 +40,7 @@ import (
 	"github.com/neardup/neardup/data/lookup/sorted"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/version"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
@@ -519,7 +520,7 @@ func (x *Index) fingerprint(doc *data.Document) (p fingerprinted, err error) {
 	job := x.job
 	x.mu.RUnlock()
 	f := job.Fingerprinter()
-	err = engine.Guard(func() error {
+	err = parallel.Guard(func() error {
 		f.Fingerprint(doc, "", &p.row)
 		return nil
 	})

@@ -24,7 +24,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/warc"
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/parallel"
 )
 
 // ServerOptions of NewServer. Zero values are the defaults.
@@ -324,7 +324,7 @@ func (s *Server) measured(ask func() (*Answer, error)) (answer *Answer, code int
 	began := time.Now()
 	s.waiting.Inc()
 	defer s.waiting.Dec()
-	err = engine.Guard(func() (err error) {
+	err = parallel.Guard(func() (err error) {
 		answer, err = ask()
 		return err
 	})

@@ -21,7 +21,7 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/reducer"
@@ -243,7 +243,7 @@ func Each(ctx context.Context, workers, n int, f func(worker, i int) error) erro
 	const most = 4096
 	run := max(min(n/(8*workers), most), 1)
 	var next atomic.Int64
-	return engine.Parallel(ctx, workers, workers, func(ctx context.Context, w int) error {
+	return parallel.Each(ctx, workers, workers, func(ctx context.Context, w int) error {
 		for from := int(next.Add(int64(run))) - run; from < n; from = int(next.Add(int64(run))) - run {
 			if err := ctx.Err(); err != nil {
 				return err

@@ -23,6 +23,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/history"
+	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/spill"
@@ -110,10 +111,10 @@ func (r *Run) Documents() (d *engine.Documents, err error) {
 }
 
 // EachSplit calls f for every split, concurrently on the run's workers, as
-// engine.Parallel does, and reports progress.
+// parallel.Each does, and reports progress.
 func (r *Run) EachSplit(ctx context.Context, f func(task int) error) error {
 	advance := r.Job.Pass.Begin(int64(len(r.Job.Splits)), "splits")
-	return engine.Parallel(ctx, len(r.Job.Splits), r.Workers, func(_ context.Context, task int) error {
+	return parallel.Each(ctx, len(r.Job.Splits), r.Workers, func(_ context.Context, task int) error {
 		defer advance(1)
 		return f(task)
 	})

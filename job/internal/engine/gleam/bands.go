@@ -11,6 +11,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/counting"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/views"
@@ -50,7 +51,7 @@ func (p packing) references(ctx context.Context, job *engine.Job, documents *eng
 	counts := make([][]uint64, documents.Parts()) // by split, by table
 	bands := counting.New(documents.Len()*sketch.Bands, limit/2)
 	workers := runtime.GOMAXPROCS(0)
-	err := engine.Parallel(ctx, documents.Parts(), workers, func(ctx context.Context, split int) error {
+	err := parallel.Each(ctx, documents.Parts(), workers, func(ctx context.Context, split int) error {
 		counts[split] = make([]uint64, p.tables)
 		return bands.Add(func(yield func(doc, key uint64)) error {
 			return p.eachKey(ctx, documents, split, func(r data.Posting) {
@@ -63,7 +64,7 @@ func (p packing) references(ctx context.Context, job *engine.Job, documents *eng
 		})
 	})
 	if err == nil && p.rule.Bands {
-		err = engine.Parallel(ctx, documents.Parts(), workers, func(ctx context.Context, split int) error {
+		err = parallel.Each(ctx, documents.Parts(), workers, func(ctx context.Context, split int) error {
 			return p.writeShared(ctx, job.Dir, documents, split, bands, counts[split])
 		})
 	}

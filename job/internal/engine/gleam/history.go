@@ -23,6 +23,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/supervise"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/wire"
 	"github.com/neardup/neardup/job/internal/history"
+	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
 )
@@ -179,7 +180,7 @@ func (p *historyParts) tidy() error {
 // would not fix its errors.
 func (p *historyParts) take(missing []int) (left []int, documents int64, err error) {
 	var mu sync.Mutex
-	err = engine.Parallel(context.Background(), len(missing), runtime.GOMAXPROCS(0), func(_ context.Context, i int) error {
+	err = parallel.Each(context.Background(), len(missing), runtime.GOMAXPROCS(0), func(_ context.Context, i int) error {
 		n, err := readPart(filepath.Join(p.dir, p.names[missing[i]]), p.found)
 		mu.Lock()
 		defer mu.Unlock()
@@ -280,12 +281,12 @@ func (w *worker) historyTasks(ctx context.Context, tasks []int) (err error) {
 		free <- documents.NewMatches(l.Manifest())
 	}
 	var sending sync.Mutex
-	return engine.Parallel(ctx, len(tasks), threads, func(ctx context.Context, i int) error {
+	return parallel.Each(ctx, len(tasks), threads, func(ctx context.Context, i int) error {
 		task := tasks[i]
 		if task >= len(s.Splits) {
 			return fmt.Errorf("%w: task %d of %d", wire.ErrFrame, task, len(s.Splits))
 		}
-		err := engine.Guard(func() error {
+		err := parallel.Guard(func() error {
 			found := <-free
 			if err := documents.Join(ctx, l, s.Splits[task], 1, found, func(n int64) { w.In.Add(n) }); err != nil {
 				return err

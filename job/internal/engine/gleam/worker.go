@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/wire"
+	"github.com/neardup/neardup/job/internal/parallel"
 )
 
 // worker is one task of a step, in a process of its own. It reads rows from standard
@@ -66,7 +67,7 @@ var errForwarded = errors.New("an earlier task failed")
 
 // run executes the task to its end.
 func (w *worker) run(ctx context.Context) {
-	err := engine.Guard(func() error { return w.execute(ctx) })
+	err := parallel.Guard(func() error { return w.execute(ctx) })
 	if err != nil && !errors.Is(err, errForwarded) {
 		if werr := w.fail(err); werr != nil {
 			w.log.Error("the failure could not be reported", "failure", err, "error", werr)

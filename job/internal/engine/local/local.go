@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/history"
+	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/shuffle"
 	"github.com/neardup/neardup/simhash"
@@ -36,7 +37,7 @@ var _ engine.Engine = (*Engine)(nil)
 // large split uses all cores too.
 func (e *Engine) Each(ctx context.Context, job *engine.Job, stage engine.Stage, tasks []int, done func(rundir.TaskRecord) error) error {
 	var mu sync.Mutex
-	return engine.Parallel(ctx, len(tasks), e.workers, func(ctx context.Context, i int) error {
+	return parallel.Each(ctx, len(tasks), e.workers, func(ctx context.Context, i int) error {
 		rec, err := stage.Execute(ctx, job, tasks[i], e.workers)
 		if err != nil {
 			return err

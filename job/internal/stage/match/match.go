@@ -17,6 +17,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/state/pairs"
@@ -109,7 +110,7 @@ func Verify(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err erro
 	open = slices.CompactFunc(open, func(p, q pairs.Pair) bool { return pairs.Compare(p, q) == 0 })
 	shingles := engine.OpenShingles(r.Dir, engine.ShinglesFolder, documents, r.Config.Execution.MemoryLimit()/2)
 	order := byComponent(open)
-	err = engine.Parallel(ctx, r.Workers, r.Workers, func(ctx context.Context, w int) error {
+	err = parallel.Each(ctx, r.Workers, r.Workers, func(ctx context.Context, w int) error {
 		return consult(ctx, r, shingles, open, order[len(order)*w/r.Workers:len(order)*(w+1)/r.Workers])
 	})
 	if err != nil {
