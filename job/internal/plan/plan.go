@@ -108,6 +108,30 @@ func New(ctx context.Context, cfg config.Config, inputs []string, o Options) (*P
 		o.Documents = 2000
 	}
 	o.Workers = max(o.Workers, 1)
+	s, err := sample(ctx, cfg, inputs, o)
+	if err != nil {
+		return nil, err
+	}
+	p := s.plan
+	if err := s.look(o); err != nil {
+		return nil, err
+	}
+	for _, name := range config.Presets() {
+		preset, err := s.preset(name, o.Workers)
+		if err != nil {
+			return nil, err
+		}
+		p.Presets = append(p.Presets, preset)
+	}
+	if err := s.measure(ctx, o); err != nil {
+		return nil, err
+	}
+	p.recommend()
+	return p, nil
+}
+
+// sample reads a sample of the inputs.
+func sample(ctx context.Context, cfg config.Config, inputs []string, o Options) (*sampler, error) {
 	splits, err := engine.Expand(inputs, cfg.Input, nil)
 	if err != nil {
 		return nil, err
@@ -127,21 +151,7 @@ func New(ctx context.Context, cfg config.Config, inputs []string, o Options) (*P
 		err := fmt.Errorf("%w: %s, %s none", errNothing, show.Count(len(splits), "split"), show.Count(p.Skipped, "record")+show.Agree(p.Skipped, " that is", " that are"))
 		return nil, source.Textless(err, splits[0], cfg.Input.ReaderOptions())
 	}
-	if err := s.look(o); err != nil {
-		return nil, err
-	}
-	for _, name := range config.Presets() {
-		preset, err := s.preset(name, o.Workers)
-		if err != nil {
-			return nil, err
-		}
-		p.Presets = append(p.Presets, preset)
-	}
-	if err := s.measure(ctx, o); err != nil {
-		return nil, err
-	}
-	p.recommend()
-	return p, nil
+	return s, nil
 }
 
 // spent is the processor time of this process in seconds.
@@ -153,7 +163,9 @@ type sampler struct {
 	cfg  config.Config
 	docs []data.Document
 
-	first    float64    // spent when the first document had been read
+	consumed int64      // bytes of the pieces that were read, as they stand in the files
+	counted  int64      // documents of these
+	seconds  float64    // of processor time that reading them took
 	perByte  float64    // documents
 	reading  float64    // seconds of one core, for a document
 	printing [2]float64 // the same for fingerprints without and with sketches
@@ -162,38 +174,32 @@ type sampler struct {
 	format   string     // of the first
 }
 
-// sampleBytes is about how many bytes are read, in all, to count documents by:
-// readers read ahead, so that of a few documents too many bytes seem theirs.
-// Where documents are slow to read, as the main text of pages is, no more than
-// the sample is read after sampleTime.
+// A sample is pieces of splits, each read to its end: readers read far ahead, so
+// only what they have read at an end is what their documents take of the file.
+// About sampleBytes are read in all, in as many pieces as fit there. Where
+// documents are slow to read, as the main text of pages is, pieces are smaller, so
+// that reading takes about sampleTime, but never below leastPiece.
 const (
-	sampleBytes = 32 << 20
-	sampleTime  = 5 * time.Second
+	sampleBytes  = 32 << 20
+	sampleTime   = 5 * time.Second
+	sampleSplits = 64
+	leastPiece   = 64 << 10
+	firstPiece   = 256 << 10 // of slow documents, at first: how long it takes says how much is read of the others
 )
 
-// read takes the first documents of splits that are spread evenly.
+// read takes the first documents of pieces of splits that are spread evenly.
 func (s *sampler) read(ctx context.Context, splits []data.Split, o Options) error {
-	const mostSplits = 64
-	n := min(len(splits), mostSplits)
+	n := min(len(splits), sampleSplits)
 	each := (o.Documents + n - 1) / n
 	advance := o.Pass.Begin(int64(each*n), "documents")
 	s.splits, s.format = len(splits), splits[0].Format
-	consumed, counted := int64(0), 0
 	began := time.Now()
 	for i := range n {
 		split := splits[i*len(splits)/n]
-		until := began.Add(sampleTime * time.Duration(i+1) / time.Duration(n))
-		bytes, documents, err := s.readSplit(ctx, split, each, sampleBytes/int64(n), until, advance)
-		if err != nil {
+		left := sampleTime - time.Since(began)
+		if err := s.readSplit(ctx, split, each, s.pieceOf(left, n-i), left/time.Duration(n-i), advance); err != nil {
 			return err
 		}
-		consumed += bytes
-		counted += documents
-	}
-	// What is made ready once, for the first document, is no part of the time
-	// of one.
-	if counted > 1 {
-		s.reading = (spent() - s.first) / float64(counted-1)
 	}
 	s.plan.SampledFrom, s.plan.Sampled = n, len(s.docs)
 	for i, split := range splits {
@@ -201,49 +207,105 @@ func (s *sampler) read(ctx context.Context, splits []data.Split, o Options) erro
 			s.plan.Bytes += max(split.Size, 0)
 		}
 	}
-	if consumed > 0 {
-		s.perByte = float64(counted) / float64(consumed)
+	if s.counted > 0 {
+		s.reading = s.seconds / float64(s.counted)
 	}
-	s.plan.Documents = max(int64(s.perByte*float64(s.plan.Bytes)), int64(counted))
+	if s.consumed > 0 {
+		s.perByte = float64(s.counted) / float64(s.consumed)
+	}
+	s.plan.Documents = max(int64(s.perByte*float64(s.plan.Bytes)), s.counted)
 	return nil
 }
 
-// readSplit keeps the first documents of a split, and counts those of its
-// first bytes, as far as there is time.
-func (s *sampler) readSplit(ctx context.Context, split data.Split, keep int, bytes int64, until time.Time, advance func(int64)) (consumed int64, documents int, err error) {
+// pieceOf returns how many bytes are read of each of so many splits that are left,
+// in the time that is left.
+func (s *sampler) pieceOf(left time.Duration, splits int) int64 {
+	size := sampleBytes - s.consumed
+	if s.seconds > 0 {
+		size = min(size, int64(left.Seconds()/s.seconds*float64(s.consumed)))
+	} else if splits > 1 && source.Extracts(s.format) {
+		size = min(size, firstPiece*int64(splits))
+	}
+	return max(size/int64(splits), leastPiece)
+}
+
+// readSplit reads about so many bytes of a split: keeps the first documents of its
+// pieces, and counts all. If there are fewer than it is to keep, it begins again
+// with more bytes, as long as there is time.
+func (s *sampler) readSplit(ctx context.Context, split data.Split, keep int, size int64, left time.Duration, advance func(int64)) error {
+	began := time.Now()
+	before := *s
+	skipped := s.plan.Skipped
+	for ; ; size *= 2 {
+		windows, err := source.Windows(split, size, 0)
+		if err != nil {
+			return err
+		}
+		kept := 0
+		for i, w := range windows {
+			most := keep*(i+1)/len(windows) - (len(s.docs) - len(before.docs))
+			if err := s.readPiece(ctx, w, most, size, w.End != split.End); err != nil {
+				return err
+			}
+			kept = len(s.docs) - len(before.docs)
+		}
+		whole := len(windows) == 1 && windows[0] == split
+		if kept >= keep || whole || kept > 0 && time.Since(began) > left {
+			advance(int64(kept))
+			return nil
+		}
+		s.docs, s.consumed, s.counted, s.seconds = before.docs, before.consumed, before.counted, before.seconds
+		s.plan.Skipped = skipped
+	}
+}
+
+// readPiece keeps the first documents of a piece of a split, and counts all: of
+// Parquet those of its first bytes. Where a piece is cut, what is cut off is no
+// record.
+func (s *sampler) readPiece(ctx context.Context, piece data.Split, keep int, size int64, cut bool) (err error) {
 	options := s.cfg.Input.ReaderOptions()
 	options.Unverified = true
-	in, err := source.Open(split, options)
+	began := spent()
+	in, err := source.Open(piece, options)
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	var doc data.Document
-	for documents < keep || in.Consumed() < bytes && time.Now().Before(until) {
+	last := 0 // bad records behind the last document
+	documents, bounded := 0, piece.Format == source.FormatParquet || piece.Path == "-"
+	for !bounded || documents < keep || in.Consumed() < size {
 		if err := ctx.Err(); err != nil {
-			return 0, 0, err
+			return err
 		}
 		err := in.Read(&doc)
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if _, bad := data.IsBadRecord(err); bad {
-			s.plan.Skipped++
+			last++
 			continue
 		}
 		if err != nil {
-			return 0, 0, err
+			return err
 		}
-		if s.first == 0 {
-			s.first = spent()
+		if documents == 0 && s.counted == 0 {
+			began = spent() // what is made ready once is no part of the time of a document
 		}
+		s.plan.Skipped += last
+		last = 0
 		if documents++; documents <= keep {
 			s.docs = append(s.docs, doc)
 			doc = data.Document{} // its bytes are kept
-			advance(1)
 		}
 	}
-	return in.Consumed(), documents, nil
+	if !cut || documents == 0 {
+		s.plan.Skipped += last
+	}
+	s.seconds += spent() - began
+	s.consumed += in.Consumed()
+	s.counted += int64(documents)
+	return nil
 }
 
 // look fingerprints the sample, with and without sketches, and packs it as the
