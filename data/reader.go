@@ -71,8 +71,8 @@ type ReaderOptions struct {
 	Once bool
 
 	// Memory is what large windows of compressed files and large pages of Parquet
-	// are taken from, and Pages what large pages of an archive take while their
-	// text is found. Each is held while others are waited for, so they are two.
+	// are taken from, and Pages what large pages and texts take (MemoryOf) while
+	// they are worked on. Each is held while others are waited for, so they are two.
 	// Nil: there is enough.
 	Memory, Pages Memory
 
@@ -99,6 +99,22 @@ type Memory interface {
 	Take(n int64) int64
 	// Give gives n bytes back.
 	Give(n int64)
+}
+
+// A text of largeText bytes or more is large: what finds it in a page, what
+// fingerprints it and what compares it each take about textMemory times its bytes.
+const (
+	largeText  = 1 << 20
+	textMemory = 12
+)
+
+// MemoryOf is the memory, in bytes, to take for work on a page or a text of n bytes;
+// 0 for one that is not large.
+func MemoryOf(n int) int64 {
+	if n < largeText {
+		return 0
+	}
+	return textMemory * int64(n)
 }
 
 // Take takes n bytes of m; of nil there is enough.

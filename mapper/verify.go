@@ -381,8 +381,8 @@ func (t *Text) isOwn() bool { return len(t.Letters) >= ownLetters && t.Left <= 1
 // Set fills in t from a text in normal form, reusing the slices of t.
 func (t *Text) Set(text []byte) {
 	t.Length, t.Left = utf8.RuneCount(text), 0
-	t.Shingles = sketch.Shingles(t.Shingles[:0], text)
 	t.Letters = sketch.Letters(t.Letters[:0], text)
+	t.Shingles = sketch.Shingles(slices.Grow(t.Shingles[:0], len(t.Letters)), text) // one begins at each letter at most
 }
 
 // Settle gives the verdict on an undecided pair by its texts. It returns the

@@ -71,7 +71,7 @@ func (c *converter) convert(doc *data.Document, r *record) error {
 	if response && c.bodies.damaged && !r.sure {
 		return c.skip(r, data.ReasonUndecodable, errors.New("the body is damaged, and no checksum tells whether it was so when it was captured"))
 	}
-	if n := memoryOf(int64(len(body))); n > r.took { // it was compressed
+	if n := data.MemoryOf(len(body)); n > r.took { // it was compressed
 		data.Give(c.opts.Pages, r.took)
 		r.took = data.Take(c.opts.Pages, n)
 	}

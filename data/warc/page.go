@@ -34,6 +34,9 @@ func (p *pages) text(doc *data.Document, body []byte, contentType string, html b
 	if html {
 		body = withoutTail(body)
 	}
+	if data.MemoryOf(len(body)) > 0 {
+		defer func() { p.extractor = page.Extractor{} }() // it has grown with the page
+	}
 	text, _ := p.charset.Decode(body, charset.Hint{ContentType: contentType, HTML: html})
 	if !html {
 		doc.Text = append(doc.Text, text...)

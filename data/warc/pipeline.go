@@ -73,7 +73,7 @@ func (r *reader) start(workers int) {
 			for b := range r.work {
 				b.convert(c, r.quit)
 				for i := range b.n { // also of what was not converted
-					r.release(&b.items[i].rec)
+					b.items[i].rec.release(r.opts.Pages)
 				}
 				b.ready <- struct{}{}
 			}
@@ -117,11 +117,7 @@ func (b *batch) convert(c *converter, quit <-chan struct{}) {
 		if err := c.convert(&it.doc, &it.rec); err != nil {
 			it.keep(err)
 		}
-		data.Give(c.opts.Pages, it.rec.took)
-		it.rec.took = 0
-		if cap(it.rec.block) > keptBuffer {
-			it.rec.block = nil
-		}
+		it.rec.release(c.opts.Pages)
 	}
 }
 

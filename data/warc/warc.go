@@ -85,7 +85,7 @@ func (r *reader) Read(doc *data.Document) error {
 	if err == nil {
 		doc.Reset()
 		err = r.converter.convert(doc, &r.rec)
-		r.release(&r.rec)
+		r.rec.release(r.opts.Pages)
 	}
 	if _, bad := data.IsBadRecord(err); err != nil && !bad {
 		return r.end(err)
@@ -134,32 +134,21 @@ func (r *reader) record(rec *record) error {
 		n = min(maxHeader, r.opts.RecordLimit()) // it is skipped; its HTTP header says what for
 	}
 	if n == rec.length {
-		rec.took = data.Take(r.opts.Pages, memoryOf(n))
+		rec.took = data.Take(r.opts.Pages, data.MemoryOf(int(n)))
 	}
 	err := r.block(rec, n)
 	if err != nil {
-		r.release(rec)
+		rec.release(r.opts.Pages)
 	}
 	return err
 }
 
-// A large page takes about so many times its bytes while its text is found.
-const (
-	largePage  = 1 << 20
-	pageMemory = 12
-)
-
-// memoryOf is what a page of n bytes takes; 0 of one that is not large.
-func memoryOf(n int64) int64 {
-	if n < largePage {
-		return 0
+// release drops the block of a large record, and gives back what it took.
+func (rec *record) release(pages data.Memory) {
+	if rec.took > 0 {
+		rec.block = nil
 	}
-	return pageMemory * n
-}
-
-// release gives back what a record took.
-func (r *reader) release(rec *record) {
-	data.Give(r.opts.Pages, rec.took)
+	data.Give(pages, rec.took)
 	rec.took = 0
 }
 

@@ -40,11 +40,18 @@ func Shingles(dst []uint64, text []byte) []uint64 {
 	return dst[:from+len(slices.Compact(dst[from:]))]
 }
 
-// sortHashes sorts what stands in x from a place on; behind it x has room.
+// manyHashes take too much memory to be sorted beside themselves.
+const manyHashes = 1 << 20
+
+// sortHashes sorts what stands in x from a place on; behind it x may get room.
 // Hashes are even, so their highest bits deal them into groups of a few.
 func sortHashes(x []uint64, from int) []uint64 {
 	const most = 11 // bits
 	n := len(x) - from
+	if n > manyHashes {
+		slices.Sort(x[from:])
+		return x
+	}
 	shift := 64 - min(most, bits.Len(uint(n/4)))
 	x = slices.Grow(x, n)
 	hashes, dealt := x[from:], x[len(x):][:n]

@@ -11,7 +11,7 @@ import (
 func TestSortHashes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mask := rapid.SampledFrom([]uint64{1<<64 - 1, 3, 1<<63 | 7, 0}).Draw(t, "mask")
-		n := rapid.SampledFrom([]int{0, 1, 2, 3, 4, 7, 8, 100, 9000}).Draw(t, "n")
+		n := rapid.SampledFrom([]int{0, 1, 2, 3, 4, 7, 8, 100, 9000, manyHashes + 1}).Draw(t, "n")
 		x := []uint64{9, 3}
 		h := rapid.Uint64().Draw(t, "seed")
 		for range n {

@@ -43,6 +43,7 @@ type Short struct {
 // Letters returns the letters, digits and marks of text, which is in normal
 // form, appended to dst.
 func Letters(dst []rune, text []byte) []rune {
+	dst = slices.Grow(dst, utf8.RuneCount(text))
 	var letters [1024 + simhash.LetterRoom]uint32
 	for len(text) > 0 {
 		n, read := simhash.ReadLetters(letters[:], text)

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
 	"io"
 	"mime/multipart"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -103,6 +105,52 @@ func TestServiceMemory(t *testing.T) {
 		t.Errorf("peak of %d KiB, %v, %v", kib, err, serr)
 	}
 	t.Logf("%d MiB, answers %v", kib>>10, codes)
+}
+
+// Four pages of some 30 MB each, tables alike but for a row in fifty, are matched by
+// their texts in little more than the memory that the run was given.
+func TestLargePagesMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute on a busy machine")
+	}
+	dir := t.TempDir()
+	dump := filepath.Join(dir, "pages.warc.gz")
+	out, err := os.Create(dump)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for page := range 4 {
+		var b bytes.Buffer
+		b.WriteString("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<html><title>t</title><h1>Table</h1><table>\n")
+		for i := uint32(0); b.Len() < 30<<20; i++ {
+			n := i * 2654435761
+			if i%50 == 0 {
+				n += uint32(page)
+			}
+			fmt.Fprintf(&b, "<tr><td>%d</td><td>%x</td><td>%d</td></tr>\n", n, n*40503, n%99991)
+		}
+		member := gzip.NewWriter(out)
+		fmt.Fprintf(member, "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://example.org/%d\r\nContent-Type: application/http\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n", page, b.Len(), b.Bytes())
+		if err := member.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cmd, stderr := start(t, "run", dump, "--out", filepath.Join(dir, "run"), "--memory", "512MiB")
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, stderr)
+	}
+	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	if !ok {
+		t.Fatal("no usage")
+	}
+	if peak := usage.Maxrss >> 10; peak > 512*11/10 {
+		t.Errorf("peak of %d MiB", peak)
+	} else {
+		t.Logf("peak of %d MiB", peak)
+	}
 }
 
 // A memory cap that the process has no addresses for is refused in one line, which

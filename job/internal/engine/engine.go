@@ -113,9 +113,30 @@ func (j *Job) Fingerprinter() *mapper.Fingerprinter {
 	if f, ok := j.fingerprinters.Get().(*mapper.Fingerprinter); ok {
 		return f
 	}
+	return j.newFingerprinter()
+}
+
+func (j *Job) newFingerprinter() *mapper.Fingerprinter {
 	f := mapper.NewFingerprinter(j.Analyzer.NewWorkspace(), j.Config.Match.Sketched(), j.Templates)
 	f.Samples = j.Config.Match.Containment > 0
 	return f
+}
+
+// withMemory calls work, which needs a Fingerprinter for a text of n bytes. If the
+// text is large, it first waits for the memory that the text takes, and afterwards
+// drops the Fingerprinter, which has grown with the text; the one to go on with is
+// returned.
+func (j *Job) withMemory(n int, f *mapper.Fingerprinter, work func()) *mapper.Fingerprinter {
+	need := data.MemoryOf(n)
+	if need == 0 {
+		work()
+		return f
+	}
+	pages := j.readerOptions().Pages
+	taken := data.Take(pages, need)
+	defer data.Give(pages, taken)
+	work()
+	return j.newFingerprinter()
 }
 
 // Release returns a Fingerprinter to the job's pool.

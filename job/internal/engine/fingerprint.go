@@ -312,7 +312,8 @@ func (a *assembly) fingerprints(job *Job, parts *parts) {
 		f := job.Fingerprinter()
 		return func(b *batch) {
 			for i := range b.n {
-				f.Fingerprint(&b.docs[i], a.rec.Source, &b.rows[i])
+				doc := &b.docs[i]
+				f = job.withMemory(len(doc.Text), f, func() { f.Fingerprint(doc, a.rec.Source, &b.rows[i]) })
 			}
 		}, func() { job.Release(f) }
 	}
@@ -337,10 +338,15 @@ func (a *assembly) fingerprints(job *Job, parts *parts) {
 		return nil
 	}
 	texts := func(b *batch) error {
-		for i := 0; parts.texts != nil && i < b.n; i++ {
+		for i := range b.n {
 			doc := &b.docs[i]
-			if err := parts.texts.Write(&data.TextRow{DocID: doc.ID, Title: doc.Title, Text: doc.Text, Row: b.rows[i].Row}); err != nil {
-				return err
+			if parts.texts != nil {
+				if err := parts.texts.Write(&data.TextRow{DocID: doc.ID, Title: doc.Title, Text: doc.Text, Row: b.rows[i].Row}); err != nil {
+					return err
+				}
+			}
+			if data.MemoryOf(cap(doc.Text)) > 0 {
+				*doc = data.Document{} // the next one would hold on to its room
 			}
 		}
 		return nil

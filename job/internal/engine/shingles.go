@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"math"
 	"slices"
 	"sync"
@@ -79,11 +80,11 @@ func writeTexts(ctx context.Context, job *Job, rec *rundir.TaskRecord, rows []in
 // textsFile writes a file of shingles and letters.
 type textsFile struct {
 	*state.File
-	job            *Job
-	workspace      *simhash.Workspace
-	fingerprinter  *mapper.Fingerprinter
-	normal, record []byte
-	text           mapper.Text
+	job           *Job
+	workspace     *simhash.Workspace
+	fingerprinter *mapper.Fingerprinter
+	normal, piece []byte
+	text          mapper.Text
 }
 
 // createTexts starts the file of that name within the run directory.
@@ -96,15 +97,19 @@ func createTexts(job *Job, name string) (*textsFile, error) {
 }
 
 // add appends the record of the document at row.
-func (f *textsFile) add(row int64, doc *data.Document) error {
-	own := f.fingerprinter.Text(doc)
-	f.normal = f.workspace.Normalize(f.normal[:0], own)
-	f.text.Set(f.normal)
-	if whole := len(doc.Text); whole > 0 {
-		f.text.Left = max(0, 1-float64(len(own))/float64(whole))
-	}
-	f.record = appendText(f.record[:0], row, &f.text)
-	_, err := f.Write(f.record)
+func (f *textsFile) add(row int64, doc *data.Document) (err error) {
+	f.fingerprinter = f.job.withMemory(len(doc.Text), f.fingerprinter, func() {
+		own := f.fingerprinter.Text(doc)
+		f.normal = f.workspace.Normalize(f.normal[:0], own)
+		f.text.Set(f.normal)
+		if whole := len(doc.Text); whole > 0 {
+			f.text.Left = max(0, 1-float64(len(own))/float64(whole))
+		}
+		err = f.WritePieces(textBytes(&f.text), f.pieces(row, &f.text))
+		if data.MemoryOf(len(doc.Text)) > 0 {
+			f.normal, f.text, f.workspace = nil, mapper.Text{}, f.job.Analyzer.NewWorkspace() // they have grown with it
+		}
+	})
 	return err
 }
 
@@ -119,28 +124,50 @@ const (
 	textWords    = 5 // of a document before its shingles
 )
 
-// appendText appends the record of a document to dst. Numbers are little-endian, of 8
-// bytes each:
+// pieces returns the record of a document, piece by piece; a piece is valid until the
+// next. Numbers are little-endian, of 8 bytes each:
 //
 //	row, length of the text, share left out (bits of a float64),
 //	number of shingles, bytes of letters,
 //	hash of each shingle,
 //	letters in UTF-8
-func appendText(dst []byte, row int64, t *mapper.Text) []byte {
-	dst = slices.Grow(dst, 8*(textWords+len(t.Shingles))+utf8.UTFMax*len(t.Letters))
-	for _, n := range [textWords]uint64{uint64(row), uint64(t.Length), math.Float64bits(t.Left), uint64(len(t.Shingles))} {
-		dst = binary.LittleEndian.AppendUint64(dst, n)
+func (f *textsFile) pieces(row int64, t *mapper.Text) iter.Seq[[]byte] {
+	const size = 64 << 10
+	return func(yield func([]byte) bool) {
+		b := f.piece[:0]
+		goOn := func() bool {
+			if len(b) < size {
+				return true
+			}
+			defer func() { b = b[:0] }()
+			return yield(b)
+		}
+		for _, n := range [textWords]uint64{uint64(row), uint64(t.Length), math.Float64bits(t.Left), uint64(len(t.Shingles)), uint64(letterBytes(t))} {
+			b = binary.LittleEndian.AppendUint64(b, n)
+		}
+		for _, s := range t.Shingles {
+			if b = binary.LittleEndian.AppendUint64(b, s); !goOn() {
+				return
+			}
+		}
+		for _, c := range t.Letters {
+			if b = utf8.AppendRune(b, c); !goOn() {
+				return
+			}
+		}
+		yield(b)
+		f.piece = b
 	}
-	size := dst[len(dst)-8:]
-	for _, s := range t.Shingles {
-		dst = binary.LittleEndian.AppendUint64(dst, s)
-	}
-	from := len(dst)
+}
+
+// textBytes is the size of the record of a document.
+func textBytes(t *mapper.Text) int { return 8*(textWords+len(t.Shingles)) + letterBytes(t) }
+
+func letterBytes(t *mapper.Text) (n int) {
 	for _, c := range t.Letters {
-		dst = utf8.AppendRune(dst, c)
+		n += utf8.RuneLen(c)
 	}
-	binary.LittleEndian.PutUint64(size, uint64(len(dst)-from))
-	return dst
+	return n
 }
 
 // recordRow returns the row of a record; ok is false if b is too short.
@@ -258,9 +285,13 @@ func (s *Shingles) remember(doc uint64, text *mapper.Text) {
 	}
 }
 
-// keep makes a text a recent one. mu must be held.
+// keep makes a text a recent one, unless it alone takes more than its share. mu must
+// be held.
 func (s *Shingles) keep(doc uint64, text *mapper.Text) {
 	size := int64(8*cap(text.Shingles) + 4*cap(text.Letters))
+	if size > s.limit/2 {
+		return
+	}
 	if s.held += size; s.held > s.limit/2 {
 		s.old, s.recent, s.held = s.recent, map[uint64]mapper.Text{}, size
 	}

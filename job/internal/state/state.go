@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"sync"
@@ -74,6 +75,21 @@ func (c *File) block(b []byte) error {
 	_, _ = c.file.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(b)))) // the first error stays
 	_, _ = c.file.Write(b)
 	_, err := c.file.Write(binary.LittleEndian.AppendUint64(nil, sum))
+	return err
+}
+
+// WritePieces appends n bytes, more than none, as a block, which come in pieces: for
+// a block that is too large to be held. Otherwise it is like Write.
+func (c *File) WritePieces(n int, pieces iter.Seq[[]byte]) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	hash := xxh3.NewSeed(uint64(n))
+	_, _ = c.file.Write(binary.LittleEndian.AppendUint64(nil, uint64(n))) // the first error stays
+	for piece := range pieces {
+		_, _ = hash.Write(piece) // has no error
+		_, _ = c.file.Write(piece)
+	}
+	_, err := c.file.Write(binary.LittleEndian.AppendUint64(nil, hash.Sum64()))
 	return err
 }
 

@@ -84,6 +84,15 @@ func TestBlocks(t *testing.T) {
 	for _, block := range want {
 		_, _ = f.Write([]byte(block)) // its error is Commit's
 	}
+	pieces := []string{"a fourth ", "", "in pieces"}
+	want = append(want, strings.Join(pieces, ""))
+	_ = f.WritePieces(len(want[len(want)-1]), func(yield func([]byte) bool) {
+		for _, piece := range pieces {
+			if !yield([]byte(piece)) {
+				return
+			}
+		}
+	})
 	if err := f.Commit(); err != nil {
 		t.Fatal(err)
 	}
