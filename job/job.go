@@ -36,6 +36,7 @@ import (
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/job/internal/machine"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
@@ -47,8 +48,8 @@ import (
 
 // The commands that make a run directory.
 const (
-	CommandRun   = engine.CommandRun   // documents in
-	CommandMatch = engine.CommandMatch // fingerprints in
+	CommandRun   = rundir.CommandRun   // documents in
+	CommandMatch = rundir.CommandMatch // fingerprints in
 )
 
 // Request is what a user asks for.
@@ -292,7 +293,7 @@ func (r *run) departed(found []data.Split) (splits []data.Split, ok bool) {
 			continue
 		}
 		named := slices.ContainsFunc(r.req.Inputs, func(input string) bool { return names(input, split.Path) })
-		if _, done, err := dir.Record(engine.Fingerprint.Name, task); err != nil || !done || !named || !engine.KeepsTexts(m, split) {
+		if _, done, err := dir.Record(engine.Fingerprint.Name, task); err != nil || !done || !named || !input.KeepsTexts(m, split) {
 			return nil, false
 		}
 	}
@@ -314,10 +315,10 @@ func names(input, path string) bool {
 // expand lists the splits of the inputs.
 func (r *run) expand(inputs []string) ([]data.Split, error) {
 	if r.Command == CommandMatch {
-		return engine.ExpandFingerprints(inputs)
+		return input.ExpandFingerprints(inputs)
 	}
 	var ignored []string
-	splits, err := engine.Expand(inputs, r.Config.Input, func(path string) { ignored = append(ignored, path) })
+	splits, err := input.Expand(inputs, r.Config.Input, func(path string) { ignored = append(ignored, path) })
 	if len(ignored) > 0 {
 		r.Log.Warn("files of unknown format, pipes and devices are not read", "files", len(ignored), "first", ignored[0])
 	}

@@ -128,15 +128,15 @@ func SplitStages() (of []engine.Stage) {
 	return of
 }
 
-func documentsIn(command string, _ *config.Config) bool    { return command == engine.CommandRun }
-func fingerprintsIn(command string, _ *config.Config) bool { return command == engine.CommandMatch }
+func documentsIn(command string, _ *config.Config) bool    { return command == rundir.CommandRun }
+func fingerprintsIn(command string, _ *config.Config) bool { return command == rundir.CommandMatch }
 func hasLibrary(command string, c *config.Config) bool {
-	return command == engine.CommandRun && c.Library.Path != ""
+	return command == rundir.CommandRun && c.Library.Path != ""
 }
 func consults(_ string, c *config.Config) bool { return c.Match.Consults() }
 
 func hasReference(command string, c *config.Config) bool {
-	return command == engine.CommandRun && c.Against.On()
+	return command == rundir.CommandRun && c.Against.On()
 }
 
 // isOf reports whether a run with that command and configuration has the stage.

@@ -20,8 +20,8 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/eval"
+	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/job/internal/labels"
 	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/job/internal/version"
@@ -311,18 +311,18 @@ func readCorpus(ctx context.Context, cfg config.Config, inputs []string, pass pa
 	o.Missing, o.Unread = nil, nil // what is measured is what was named
 	var splits []data.Split
 	var from []string // the input that a split is of
-	for _, input := range inputs {
-		found, err := engine.Expand([]string{input}, cfg.Input, nil)
+	for _, named := range inputs {
+		found, err := input.Expand([]string{named}, cfg.Input, nil)
 		if err != nil {
 			return nil, err
 		}
-		splits, from = append(splits, found...), append(from, slices.Repeat([]string{input}, len(found))...)
+		splits, from = append(splits, found...), append(from, slices.Repeat([]string{named}, len(found))...)
 	}
 	var corpus eval.Corpus
-	advance := pass(engine.BytesOf(splits), "bytes")
+	advance := pass(input.Bytes(splits), "bytes")
 	for at, split := range splits {
 		first := len(corpus.Documents)
-		if err := engine.EachDocument(ctx, split, o, advance, func(*data.BadRecord) { corpus.Skipped++ }, corpus.Add); err != nil {
+		if err := input.EachDocument(ctx, split, o, advance, func(*data.BadRecord) { corpus.Skipped++ }, corpus.Add); err != nil {
 			return nil, err
 		}
 		for i := range corpus.Documents[first:] {

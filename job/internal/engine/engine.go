@@ -144,7 +144,7 @@ func (j *Job) Release(f *mapper.Fingerprinter) { j.fingerprinters.Put(f) }
 
 // Cleans reports whether the stage write writes a clean dump, for which it has to
 // read the input again.
-func (j *Job) Cleans() bool { return j.Manifest.Command == CommandRun && j.Config.Output.Clean }
+func (j *Job) Cleans() bool { return j.Manifest.Command == rundir.CommandRun && j.Config.Output.Clean }
 
 // Tell calls Advance with n, unless Advance is nil.
 func (j *Job) Tell(n int64) {

@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/simhash/template"
@@ -74,7 +75,7 @@ func fingerprintSplit(ctx context.Context, job *Job, rec *rundir.TaskRecord, wor
 		return err
 	}
 	line := assemble(job, in, rec, parts.quarantine)
-	line.advance = consumed(in, tell)
+	line.advance = input.Teller(in, tell)
 	line.fingerprints(job, parts)
 	if err := line.run(ctx, workers); err != nil {
 		return fmt.Errorf("%s task %d: %w", rec.Stage, rec.Task, err)
@@ -108,7 +109,7 @@ func ended(job *Job, rec *rundir.TaskRecord, in data.SourceReader, options data.
 	}
 	rec.Digest, rec.Bytes, rec.Encoding = in.Digest(), in.Consumed(), in.Encoding()
 	if split := job.Splits[rec.Task]; split.Format != source.FormatParquet && split.End < 0 && split.Size >= 0 && rec.Bytes != split.Size {
-		return fmt.Errorf("%s task %d: %w", rec.Stage, rec.Task, ErrChanged(split))
+		return fmt.Errorf("%s task %d: %w", rec.Stage, rec.Task, input.ErrChanged(split))
 	}
 	return nil
 }
@@ -218,7 +219,7 @@ type assembly struct {
 // assemble returns the pipeline of a split. The caller sets prepare, worker and
 // writers.
 func assemble(job *Job, in data.SourceReader, rec *rundir.TaskRecord, q *quarantine) *assembly {
-	return &assembly{in: in, advance: consumed(in, job.Tell), rec: rec, quarantine: q, decoded: job.Config.Input.Encoding != ""}
+	return &assembly{in: in, advance: input.Teller(in, job.Tell), rec: rec, quarantine: q, decoded: job.Config.Input.Encoding != ""}
 }
 
 // run runs the pipeline. It returns when all documents are written, or at the
@@ -387,17 +388,6 @@ func (a *assembly) fill(b *batch) (more bool, err error) {
 	return true, nil
 }
 
-// Skipped counts bad, a record of the input that is no document, in the task
-// record rec.
-func Skipped(rec *rundir.TaskRecord, bad *data.BadRecord) {
-	rec.RowsIn++
-	rec.Skipped[bad.Reason]++
-	if bad.Lost > 0 && rec.Lost == 0 {
-		rec.Damage = fmt.Sprintf("at offset %d: %v", bad.Offset, bad.Err)
-	}
-	rec.Lost += bad.Lost
-}
-
 // garbled reports whether at least a hundredth of a text's characters are invalid
 // UTF-8 or U+FFFD, which stands for bytes that the encoding does not have.
 func garbled(text []byte) bool {
@@ -414,7 +404,7 @@ func garbled(text []byte) bool {
 // that are no pages by design are only counted. The raw bytes are kept only of
 // unusable records.
 func (a *assembly) skip(bad *data.BadRecord) error {
-	Skipped(a.rec, bad)
+	a.rec.Skip(bad)
 	if bad.Reason == data.ReasonNotPage {
 		return nil
 	}

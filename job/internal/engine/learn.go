@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/simhash/template"
@@ -41,7 +42,7 @@ func learns(f config.Features) bool { return f.StripBoilerplate && f.Templates =
 // LearnsTemplates reports whether a run with that command and configuration learns
 // templates.
 func LearnsTemplates(command string, c *config.Config) bool {
-	return command == CommandRun && learns(c.Features)
+	return command == rundir.CommandRun && learns(c.Features)
 }
 
 // sampling says how much of the input is read to learn templates.
@@ -157,7 +158,7 @@ func sampleWindow(ctx context.Context, w data.Split, o data.ReaderOptions, size 
 		if err := ctx.Err(); err != nil {
 			return documents, read, err
 		}
-		if nextDocument(in, &doc) != nil {
+		if input.Next(in, &doc) != nil {
 			break
 		}
 		learner.Add(template.Site(doc.ID), doc.ID, doc.Text)

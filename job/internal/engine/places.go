@@ -22,7 +22,7 @@ const kindPlaces = "neardup places 2"
 func WritePlaces(job *Job, d *Documents) (name string, err error) {
 	var firsts []uint64
 	for task, s := range job.Splits {
-		if task == 0 || job.Manifest.Command != CommandMatch || s.Path != job.Splits[task-1].Path {
+		if task == 0 || job.Manifest.Command != rundir.CommandMatch || s.Path != job.Splits[task-1].Path {
 			firsts = append(firsts, d.First(task))
 		}
 	}

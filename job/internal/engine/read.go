@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
@@ -87,26 +86,8 @@ func readFingerprints(ctx context.Context, job *Job, rec *rundir.TaskRecord, _ i
 // openRows opens columns of the rows of split task: of its part of the
 // fingerprints table, or of the fingerprint file that is read.
 func (j *Job) openRows(task int, columns []string) (source.FingerprintReader, error) {
-	if j.Manifest.Command == CommandRun {
+	if j.Manifest.Command == rundir.CommandRun {
 		return parquet.OpenFingerprints(j.Dir.Path(rundir.Fingerprints, rundir.PartName(task, ".parquet")), parquet.ReadOptions{Columns: columns})
 	}
 	return source.OpenFingerprints(j.Splits[task], j.Columns, columns)
-}
-
-// Commands a run directory can be of.
-const (
-	CommandRun   = "run"   // documents in
-	CommandMatch = "match" // fingerprints in
-)
-
-// ExpandFingerprints lists the splits of fingerprint files. A run directory
-// stands for its fingerprints table, once it is complete.
-func ExpandFingerprints(inputs []string) ([]data.Split, error) {
-	for _, in := range inputs {
-		done, known := rundir.IsRun(in)
-		if known && !done {
-			return nil, fmt.Errorf("%s is a run that is not finished: finish it first, or name %s", in, filepath.Join(in, rundir.Fingerprints))
-		}
-	}
-	return source.ExpandFingerprints(inputs)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/input"
 )
 
 // recorded is the part of a run's settings that the metadata of its fingerprints
@@ -43,7 +44,7 @@ func (j *Job) printOptions() (parquet.Options, error) {
 // if the fingerprints were made with different settings, since no distance
 // between them means anything.
 func MatchConfig(inputs []string, c config.Config) (config.Config, error) {
-	splits, err := ExpandFingerprints(inputs)
+	splits, err := input.ExpandFingerprints(inputs)
 	if err != nil {
 		return c, err
 	}

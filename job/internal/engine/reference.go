@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/passage"
 )
@@ -110,7 +111,7 @@ func (r *referenceReader) path(path string) error {
 	}
 	in := r.config.Input
 	in.Format, in.Encoding, in.SplitBytes = "", "", 1<<62
-	splits, err := Expand([]string{path}, in, nil)
+	splits, err := input.Expand([]string{path}, in, nil)
 	if errors.Is(err, source.ErrNoInput) && len(texts) > 0 {
 		return nil
 	}

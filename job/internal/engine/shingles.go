@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/mapper"
@@ -67,7 +68,7 @@ func writeTexts(ctx context.Context, job *Job, rec *rundir.TaskRecord, rows []in
 		return err
 	}
 	defer func() { err = errors.Join(err, out.close()) }()
-	err = EachRow(ctx, job.Dir.Path(), job.Manifest, rec.Task, job.readerOptions(), rows, func(i int, doc *data.Document) error {
+	err = input.EachRow(ctx, job.Dir.Path(), job.Manifest, rec.Task, job.readerOptions(), rows, func(i int, doc *data.Document) error {
 		rec.RowsOut++
 		return out.add(rows[i], doc)
 	})

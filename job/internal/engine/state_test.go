@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/history"
+	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/lineage"
@@ -72,7 +73,7 @@ func fingerprinted(t *testing.T, splits ...string) *engine.Job {
 		}
 		job.Splits = append(job.Splits, data.Split{Path: path, Format: "jsonl", Size: int64(len(text)), End: -1})
 	}
-	job.Manifest = rundir.Manifest{Command: engine.CommandRun, Splits: job.Splits}
+	job.Manifest = rundir.Manifest{Command: rundir.CommandRun, Splits: job.Splits}
 	for task := range splits {
 		if _, err := engine.Fingerprint.Execute(context.Background(), job, task, 1); err != nil {
 			t.Fatal(err)
@@ -157,10 +158,10 @@ func TestReadMakesTheSameViews(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := newJob(t, job.Config, "")
-	if again.Splits, err = engine.ExpandFingerprints([]string{job.Dir.Path(rundir.Fingerprints)}); err != nil {
+	if again.Splits, err = input.ExpandFingerprints([]string{job.Dir.Path(rundir.Fingerprints)}); err != nil {
 		t.Fatal(err)
 	}
-	again.Manifest = rundir.Manifest{Command: engine.CommandMatch, Splits: again.Splits}
+	again.Manifest = rundir.Manifest{Command: rundir.CommandMatch, Splits: again.Splits}
 	rec, err := engine.Read.Execute(context.Background(), again, 0, 1)
 	if err != nil || rec.RowsOut != 3 || rec.Counts["normal"] != 2 {
 		t.Fatalf("%+v, %v", rec, err)

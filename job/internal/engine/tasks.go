@@ -11,6 +11,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
@@ -19,12 +20,12 @@ import (
 // The stages that have a task for each split. The list of stages in package job
 // says which runs have them, and in which order.
 var (
-	Learn       = Stage{Name: "learn", Task: samplePages, Reads: input, Counts: inBytes}
-	Fingerprint = Stage{Name: "fingerprint", Task: fingerprint, Reads: input, Counts: inBytes, Analyzes: true}
-	Read        = Stage{Name: "read", Task: readFingerprints, Reads: input, Counts: inRows}
-	Texts       = Stage{Name: "texts", Task: readTexts, Reads: inputAgain, Counts: inBytes, Analyzes: true}
-	Against     = Stage{Name: "against", Task: searchReference, Reads: input, Counts: inBytes}
-	Write       = Stage{Name: "write", Task: writeTables, Reads: inputForClean, Counts: forClean, Analyzes: true}
+	Learn       = Stage{Name: "learn", Task: samplePages, Reads: reads, Counts: inBytes}
+	Fingerprint = Stage{Name: "fingerprint", Task: fingerprint, Reads: reads, Counts: inBytes, Analyzes: true}
+	Read        = Stage{Name: "read", Task: readFingerprints, Reads: reads, Counts: inRows}
+	Texts       = Stage{Name: "texts", Task: readTexts, Reads: readsAgain, Counts: inBytes, Analyzes: true}
+	Against     = Stage{Name: "against", Task: searchReference, Reads: reads, Counts: inBytes}
+	Write       = Stage{Name: "write", Task: writeTables, Reads: readsForClean, Counts: forClean, Analyzes: true}
 )
 
 // Stage is one stage of a run as an engine knows it. A stage with a Task has one
@@ -45,18 +46,18 @@ type Stage struct {
 	Analyzes bool                // whether its tasks use Job.Analyzer and Job.Templates; Job.Analyzer is nil for other stages
 }
 
-// input is the Reads of a stage whose tasks all read their splits.
-func input(*Job, int) bool { return true }
+// reads is the Reads of a stage whose tasks all read their splits.
+func reads(*Job, int) bool { return true }
 
-// inputAgain is the Reads of a stage that reads the documents a second time. A
+// readsAgain is the Reads of a stage that reads the documents a second time. A
 // task does not open its split if the run has kept the extracted texts.
-func inputAgain(job *Job, task int) bool {
-	return job.Manifest.Command != CommandRun || !KeepsTexts(job.Manifest, job.Splits[task])
+func readsAgain(job *Job, task int) bool {
+	return job.Manifest.Command != rundir.CommandRun || !input.KeepsTexts(job.Manifest, job.Splits[task])
 }
 
-// inputForClean is the Reads of the stage write: it reads the documents only for
+// readsForClean is the Reads of the stage write: it reads the documents only for
 // a clean dump.
-func inputForClean(job *Job, task int) bool { return job.Cleans() && inputAgain(job, task) }
+func readsForClean(job *Job, task int) bool { return job.Cleans() && readsAgain(job, task) }
 
 // Unit is the unit in which the progress of a stage is counted.
 type Unit string
@@ -86,9 +87,9 @@ func forClean(job *Job) Unit {
 func (u Unit) Total(splits []data.Split) (int64, error) {
 	switch u {
 	case Bytes:
-		return BytesOf(splits), nil
+		return input.Bytes(splits), nil
 	case Rows:
-		return rowsOf(splits)
+		return input.Rows(splits)
 	}
 	return int64(len(splits)), nil
 }
@@ -182,7 +183,7 @@ func (j *Job) EachID(ctx context.Context, task int, next func() int64, yield fun
 		if err := in.Read(&row); errors.Is(err, io.EOF) && all {
 			return nil
 		} else if errors.Is(err, io.EOF) {
-			return ErrChanged(j.Splits[task])
+			return input.ErrChanged(j.Splits[task])
 		} else if err != nil {
 			return err
 		}

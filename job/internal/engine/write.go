@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/neardup/data/clean"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/history"
+	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/decision"
@@ -393,7 +394,7 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	options := job.readerOptions()
 	options.KeepRaw, options.Workers = true, workers
 	options.Unverified = was.Lost == 0 // the digest below tells whether the file has changed
-	in, err := openAgain(job.Dir.Path(), job.Manifest, w.task, options)
+	in, err := input.OpenAgain(job.Dir.Path(), job.Manifest, w.task, options)
 	if err != nil {
 		return err
 	}
@@ -429,7 +430,7 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 		rec.Outputs = append(rec.Outputs, name)
 	}
 	var doc data.Document
-	advance := consumed(in, job.Tell)
+	advance := input.Teller(in, job.Tell)
 	defer advance()
 	for ; ; rec.RowsIn++ {
 		if rec.RowsIn&0xff == 0 {
@@ -438,7 +439,7 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 			}
 			advance()
 		}
-		err := nextDocument(in, &doc)
+		err := input.Next(in, &doc)
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -485,8 +486,8 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	if dropped := rec.Skipped["dropped"]; dropped != w.removed {
 		return fmt.Errorf("%s: %s: %w: %d documents are left out, %d stand in %s", rec.Stage, split.Path, rundir.ErrNotConserved, dropped, w.removed, rundir.Removed)
 	}
-	if !KeepsTexts(job.Manifest, split) && in.Digest() != was.Digest {
-		return fmt.Errorf("%s: %w", w.rec.Stage, ErrChanged(split))
+	if !input.KeepsTexts(job.Manifest, split) && in.Digest() != was.Digest {
+		return fmt.Errorf("%s: %w", w.rec.Stage, input.ErrChanged(split))
 	}
 	if texts != nil {
 		if err := texts.Commit(); err != nil {
@@ -532,9 +533,9 @@ func characters(text []byte) (wide, others int64) {
 // fingerprinted. It returns an error unless that is still so. Such a split has no
 // part of the clean dump.
 func (w *writer) unchanged(in data.SourceReader, was rundir.TaskRecord, split data.Split) error {
-	err := nextDocument(in, new(data.Document))
+	err := input.Next(in, new(data.Document))
 	if err == nil || errors.Is(err, io.EOF) && in.Digest() != was.Digest {
-		return fmt.Errorf("%s: %w", w.rec.Stage, ErrChanged(split))
+		return fmt.Errorf("%s: %w", w.rec.Stage, input.ErrChanged(split))
 	}
 	if errors.Is(err, io.EOF) {
 		return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/show"
@@ -39,7 +40,7 @@ type documents func(yield func(*data.Document) error) error
 // what it returns, one call at a time. That there are none is an error, and so is
 // more that cannot be used than input.max_bad allows.
 func (d Dump) each(ctx context.Context, read func(documents) (merge func(), err error)) error {
-	splits, err := engine.Expand(d.Inputs, d.Config.Input, nil)
+	splits, err := input.Expand(d.Inputs, d.Config.Input, nil)
 	if err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func (d Dump) each(ctx context.Context, read func(documents) (merge func(), err 
 		return err
 	}
 	in := &intake.Intake{Log: cmp.Or(d.Log, slog.New(slog.DiscardHandler)), Input: d.Config.Input, Options: d.Config.ReaderOptions(), Splits: splits, Records: make([]rundir.TaskRecord, len(splits)), Sum: &summary.Summary{Skipped: map[string]int64{}}}
-	advance := d.Pass.Begin(engine.BytesOf(splits), "bytes")
+	advance := d.Pass.Begin(input.Bytes(splits), "bytes")
 	first := make([]string, len(splits)) // where the first bad record of each stands
 	var mu sync.Mutex
 	err = parallel.Each(ctx, len(splits), d.Workers, func(ctx context.Context, i int) error {
@@ -84,11 +85,11 @@ func readSplit(ctx context.Context, in *intake.Intake, i int, advance func(int64
 	options := in.Options
 	options.Missing = func(m *data.NoColumn) { rec.Missing = append(rec.Missing, m.Problem()) }
 	options.Unread = func(u *data.Unreadable) { rec.Unread = u.Error() }
-	err = engine.EachDocument(ctx, in.Splits[i], options, func(n int64) {
+	err = input.EachDocument(ctx, in.Splits[i], options, func(n int64) {
 		rec.Bytes += n
 		advance(n)
 	}, func(bad *data.BadRecord) {
-		engine.Skipped(rec, bad)
+		rec.Skip(bad)
 		if first == "" && in.IsBad(i, bad.Reason) {
 			first = fmt.Sprintf("%s at offset %d", bad.Source, bad.Offset)
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/eval"
+	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/job/internal/machine"
 	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/mapper"
@@ -132,7 +133,7 @@ func New(ctx context.Context, cfg config.Config, inputs []string, o Options) (*P
 
 // sample reads a sample of the inputs.
 func sample(ctx context.Context, cfg config.Config, inputs []string, o Options) (*sampler, error) {
-	splits, err := engine.Expand(inputs, cfg.Input, nil)
+	splits, err := input.Expand(inputs, cfg.Input, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/runs"
 	"github.com/neardup/neardup/job/internal/show"
@@ -157,9 +157,9 @@ func (s *scan) read(ctx context.Context, task int, at []int64, rows map[int64]*d
 		within[i] = row - data.RowNumber(task, 0)
 	}
 	read := 0
-	err = engine.EachRow(ctx, s.path, s.manifest, task, s.config.ReaderOptions(), within, func(i int, doc *data.Document) error {
+	err = input.EachRow(ctx, s.path, s.manifest, task, s.config.ReaderOptions(), within, func(i int, doc *data.Document) error {
 		if string(doc.ID) != ids[at[i]] {
-			return engine.ErrChanged(s.manifest.Splits[task])
+			return input.ErrChanged(s.manifest.Splits[task])
 		}
 		to := rows[at[i]]
 		to.fill([]byte(to.Title), doc.Date, doc.Text)

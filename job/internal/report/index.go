@@ -13,7 +13,6 @@ import (
 	"slices"
 
 	"github.com/neardup/neardup/job"
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
@@ -54,7 +53,7 @@ func ReadIndex(folder string) (*Index, error) {
 	for _, e := range entries {
 		s := new(job.Summary)
 		dir := filepath.Join(folder, e.Name())
-		if !e.IsDir() || rundir.ReadJSON(filepath.Join(dir, rundir.SummaryFile), s) != nil || s.Command != engine.CommandRun {
+		if !e.IsDir() || rundir.ReadJSON(filepath.Join(dir, rundir.SummaryFile), s) != nil || s.Command != rundir.CommandRun {
 			continue
 		}
 		r := indexed{Name: e.Name(), Summary: s}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/job/internal/runs"
 	"github.com/neardup/neardup/job/internal/show"
 )
@@ -103,9 +104,9 @@ func (d *Draw) ofRun(ctx context.Context, wanted map[int64][]*Document, pass eng
 			}
 			rows, to = append(rows, at), append(to, wanted[all[0]])
 		}
-		err := engine.EachRow(ctx, d.Run, manifest, task, cfg.ReaderOptions(), rows, func(i int, doc *data.Document) error {
+		err := input.EachRow(ctx, d.Run, manifest, task, cfg.ReaderOptions(), rows, func(i int, doc *data.Document) error {
 			if string(doc.ID) != to[i][0].ID {
-				return engine.ErrChanged(manifest.Splits[task])
+				return input.ErrChanged(manifest.Splits[task])
 			}
 			fill(to[i], doc)
 			return nil

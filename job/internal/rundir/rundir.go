@@ -242,12 +242,18 @@ func Parts(path, table string) (parts []string, err error) {
 	return parts, nil
 }
 
+// Commands a run directory can be of.
+const (
+	CommandRun   = "run"   // documents in
+	CommandMatch = "match" // fingerprints in
+)
+
 // Manifest identifies a run. A run directory can be resumed only with the same
 // manifest.
 type Manifest struct {
 	Version    int             `json:"version"` // of the run directory's layout
 	ConfigHash string          `json:"config_hash"`
-	Command    string          `json:"command"` // run or match
+	Command    string          `json:"command"` // CommandRun or CommandMatch
 	Config     json.RawMessage `json:"config"`
 	Folder     string          `json:"folder,omitempty"` // base of the relative paths of splits
 	Splits     []data.Split    `json:"splits"`
@@ -513,6 +519,16 @@ func (r *TaskRecord) Fresh() TaskRecord { return NewTaskRecord(r.Stage, r.Task, 
 // NewTaskRecord returns the empty record of a task.
 func NewTaskRecord(stage string, task int, source string) TaskRecord {
 	return TaskRecord{Stage: stage, Task: task, Source: source, Skipped: map[string]int64{}, Counts: map[string]int64{}, Languages: map[string]int64{}, Sites: SiteTexts{}}
+}
+
+// Skip counts bad, a record of the input that is no document.
+func (r *TaskRecord) Skip(bad *data.BadRecord) {
+	r.RowsIn++
+	r.Skipped[bad.Reason]++
+	if bad.Lost > 0 && r.Lost == 0 {
+		r.Damage = fmt.Sprintf("at offset %d: %v", bad.Offset, bad.Err)
+	}
+	r.Lost += bad.Lost
 }
 
 // TableCount counts what the join did in one table. It shows where postings are

@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
@@ -30,7 +31,7 @@ func Settings(path string) (m rundir.Manifest, cfg config.Config, err error) {
 	if m, err = rundir.ReadManifest(path); err != nil {
 		return m, cfg, err
 	}
-	if m.Command != engine.CommandRun {
+	if m.Command != rundir.CommandRun {
 		return m, cfg, fmt.Errorf("%s was made by `neardup %s` and has no texts: name the run that fingerprinted them", path, m.Command)
 	}
 	if cfg, err = config.Recorded(m.Config); err != nil {
@@ -79,15 +80,15 @@ func readDocuments(ctx context.Context, path string, ids []string) (found map[st
 		if err != nil {
 			return nil, nil, err
 		}
-		err = engine.EachRow(ctx, path, m, task, cfg.ReaderOptions(), rows, func(i int, doc *data.Document) error {
+		err = input.EachRow(ctx, path, m, task, cfg.ReaderOptions(), rows, func(i int, doc *data.Document) error {
 			if string(doc.ID) != names[i] {
-				return engine.ErrChanged(split)
+				return input.ErrChanged(split)
 			}
 			found[names[i]] = *doc
 			*doc = data.Document{} // its bytes are found's now
 			return nil
 		})
-		if err != nil && ctx.Err() == nil && cfg.Output.Clean && !engine.KeepsTexts(m, split) {
+		if err != nil && ctx.Err() == nil && cfg.Output.Clean && !input.KeepsTexts(m, split) {
 			err = errors.Join(err, readKept(ctx, path, split, task, cfg.ReaderOptions(), names, found))
 		}
 		if ctx.Err() != nil {
@@ -115,7 +116,7 @@ func readKept(ctx context.Context, path string, split data.Split, task int, o da
 		kept.Format = source.FormatJSONL
 	}
 	left := len(ids)
-	err = engine.EachDocument(ctx, kept, o, func(int64) {}, func(*data.BadRecord) {}, func(doc *data.Document) error {
+	err = input.EachDocument(ctx, kept, o, func(int64) {}, func(*data.BadRecord) {}, func(doc *data.Document) error {
 		id := string(doc.ID)
 		if _, had := found[id]; had || !slices.Contains(ids, id) {
 			return nil
@@ -153,7 +154,7 @@ func rowsOfPart(ctx context.Context, path string, wanted map[string]bool) (rows 
 // TemplatesOf names the file of the templates that the texts of the run in
 // directory path are judged without; empty if it takes texts whole.
 func TemplatesOf(path string, c config.Config) string {
-	if engine.LearnsTemplates(engine.CommandRun, &c) {
+	if engine.LearnsTemplates(rundir.CommandRun, &c) {
 		return engine.TemplatesPath(path)
 	}
 	return c.Features.Templates

@@ -344,7 +344,7 @@ func manifestOf(t testing.TB, cfg config.Config, splits []data.Split) rundir.Man
 	if err != nil {
 		t.Fatal(err)
 	}
-	return rundir.Manifest{Version: rundir.LayoutVersion, ConfigHash: "cafe", Command: engine.CommandRun, Config: text, Splits: splits}
+	return rundir.Manifest{Version: rundir.LayoutVersion, ConfigHash: "cafe", Command: rundir.CommandRun, Config: text, Splits: splits}
 }
 
 // fingerprintRun executes all fingerprint tasks and returns their records

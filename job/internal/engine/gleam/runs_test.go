@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
+	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
@@ -118,7 +119,7 @@ func TestInputIsGone(t *testing.T) {
 		t.Run(stage, func(t *testing.T) {
 			gone := 0
 			for _, split := range runs.manifest.Splits {
-				if engine.KeepsTexts(runs.manifest, split) {
+				if input.KeepsTexts(runs.manifest, split) {
 					gone++
 					if err := os.Rename(split.Path, split.Path+".gone"); err != nil {
 						t.Fatal(err)

@@ -131,7 +131,7 @@ func (w *worker) executeTasks(ctx context.Context, stage engine.Stage, tasks []i
 	}
 	job := &engine.Job{Config: w.spec.Config, Hash: w.spec.JobHash, Dir: dir, Manifest: told.Manifest, Splits: told.Manifest.Splits, Columns: told.Columns, Log: w.log,
 		Advance: func(n int64) { w.Bytes.Add(n) }}
-	if stage.Analyzes && told.Manifest.Command == engine.CommandRun { // of a match the texts are gone
+	if stage.Analyzes && told.Manifest.Command == rundir.CommandRun { // of a match the texts are gone
 		analyzer, release, err := engine.NewAnalyzer(w.spec.Config.Features)
 		if err != nil {
 			return err

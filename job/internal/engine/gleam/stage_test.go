@@ -20,6 +20,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/wire"
 	"github.com/neardup/neardup/job/internal/engine/local"
+	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state/pairs"
 )
@@ -35,7 +36,7 @@ const stageOwn = "own"
 func countWords(ctx context.Context, job *engine.Job, rec *rundir.TaskRecord, _ int) error {
 	w := job.Analyzer.NewWorkspace()
 	read := int64(0)
-	err := engine.EachDocument(ctx, job.Splits[rec.Task], job.Config.Input.ReaderOptions(),
+	err := input.EachDocument(ctx, job.Splits[rec.Task], job.Config.Input.ReaderOptions(),
 		func(n int64) { read += n; job.Tell(n) },
 		func(bad *data.BadRecord) { rec.RowsIn++; rec.Skipped[bad.Reason]++ },
 		func(doc *data.Document) error {

@@ -1,4 +1,4 @@
-package engine
+package input
 
 import (
 	"errors"
@@ -33,7 +33,7 @@ func openTexts(dir string, task int, split data.Split) (_ *textsReader, err erro
 			err = fmt.Errorf("the texts of %s: %w: delete the file if it is there, and the same command makes it again; if the run is finished, run again into a new folder", split.Path, err)
 		}
 	}()
-	r := &textsReader{bytes: BytesOf([]data.Split{split})}
+	r := &textsReader{bytes: Bytes([]data.Split{split})}
 	if r.texts, err = parquet.OpenTable(path, &data.Texts, parquet.ReadOptions{}); err != nil {
 		return nil, err
 	}

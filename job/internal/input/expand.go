@@ -1,6 +1,7 @@
-package engine
+package input
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -17,6 +18,18 @@ import (
 // is called with the path of each file that is not read.
 func Expand(inputs []string, in config.Input, ignored func(path string)) ([]data.Split, error) {
 	return source.Expand(inputs, source.ExpandOptions{Format: in.Format, Encoding: in.Encoding, SplitBytes: in.SplitBytes, Ignored: ignored, Skip: isOwn})
+}
+
+// ExpandFingerprints lists the splits of fingerprint files. A run directory
+// stands for its fingerprints table, once it is complete.
+func ExpandFingerprints(inputs []string) ([]data.Split, error) {
+	for _, in := range inputs {
+		done, known := rundir.IsRun(in)
+		if known && !done {
+			return nil, fmt.Errorf("%s is a run that is not finished: finish it first, or name %s", in, filepath.Join(in, rundir.Fingerprints))
+		}
+	}
+	return source.ExpandFingerprints(inputs)
 }
 
 // isOwn reports whether a folder is a run directory or a library.

@@ -1,4 +1,9 @@
-package engine
+// Package input reads what a run is made from: it lists the splits of files that
+// a user names, reads their documents, and reads documents again of a run that
+// exists, from the texts that the run has kept or else from the files.
+//
+// It reads and does not write, and decides nothing about a document.
+package input
 
 import (
 	"context"
@@ -26,10 +31,10 @@ func ErrChanged(split data.Split) error {
 	return fmt.Errorf("%w: run again into a new folder", err)
 }
 
-// openAgain opens the documents of split task a second time, for the run in
+// OpenAgain opens the documents of split task a second time, for the run in
 // folder dir: from the run's own texts if it extracted them, else from the
 // input, with options o.
-func openAgain(dir string, m rundir.Manifest, task int, o data.ReaderOptions) (data.SourceReader, error) {
+func OpenAgain(dir string, m rundir.Manifest, task int, o data.ReaderOptions) (data.SourceReader, error) {
 	split := m.Splits[task]
 	if KeepsTexts(m, split) {
 		return openTexts(dir, task, split)
@@ -54,7 +59,7 @@ func EachRow(ctx context.Context, dir string, m rundir.Manifest, task int, o dat
 	if len(rows) == 0 {
 		return nil
 	}
-	in, err := openAgain(dir, m, task, o)
+	in, err := OpenAgain(dir, m, task, o)
 	if err != nil {
 		return err
 	}
@@ -73,7 +78,7 @@ func EachRow(ctx context.Context, dir string, m rundir.Manifest, task int, o dat
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			err := nextDocument(in, &doc)
+			err := Next(in, &doc)
 			if errors.Is(err, io.EOF) {
 				return ErrChanged(m.Splits[task])
 			}
@@ -101,7 +106,7 @@ func EachDocument(ctx context.Context, split data.Split, options data.ReaderOpti
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	var doc data.Document
-	tell := consumed(in, advance)
+	tell := Teller(in, advance)
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -124,9 +129,9 @@ func EachDocument(ctx context.Context, split data.Split, options data.ReaderOpti
 	}
 }
 
-// consumed returns a function that calls advance with the number of bytes that
+// Teller returns a function that calls advance with the number of bytes that
 // in has consumed since its last call.
-func consumed(in data.SourceReader, advance func(int64)) (tell func()) {
+func Teller(in data.SourceReader, advance func(int64)) (tell func()) {
 	last := int64(0)
 	return func() {
 		now := in.Consumed()
@@ -135,9 +140,9 @@ func consumed(in data.SourceReader, advance func(int64)) (tell func()) {
 	}
 }
 
-// nextDocument reads the next document and skips bad records, since the stage
+// Next reads the next document and skips bad records, since the stage
 // fingerprint has counted and quarantined them already.
-func nextDocument(in data.Reader, doc *data.Document) error {
+func Next(in data.Reader, doc *data.Document) error {
 	for {
 		err := in.Read(doc)
 		if _, bad := data.IsBadRecord(err); !bad {
@@ -146,9 +151,9 @@ func nextDocument(in data.Reader, doc *data.Document) error {
 	}
 }
 
-// BytesOf returns the total size of the splits in bytes, for progress, or 0 if
+// Bytes returns the total size of the splits in bytes, for progress, or 0 if
 // the size of any is not known.
-func BytesOf(splits []data.Split) (n int64) {
+func Bytes(splits []data.Split) (n int64) {
 	for _, s := range splits {
 		switch {
 		case s.Size < 0:
@@ -166,9 +171,9 @@ func BytesOf(splits []data.Split) (n int64) {
 	return n
 }
 
-// rowsOf returns the number of rows in splits of fingerprint files, or 0 if any
+// Rows returns the number of rows in splits of fingerprint files, or 0 if any
 // is not Parquet, so that only reading it tells.
-func rowsOf(splits []data.Split) (n int64, err error) {
+func Rows(splits []data.Split) (n int64, err error) {
 	for _, s := range splits {
 		switch {
 		case s.Format != source.FormatParquet:
