@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/columns"
 	"github.com/neardup/neardup/simhash/hamming"
 )
@@ -67,30 +66,31 @@ func mostCompared(table int) int {
 // similarity is 1 − h/bits. It reuses its buffers, so only one goroutine may use
 // it at a time.
 type SegmentComparer[F columns.Fingerprint] struct {
-	layout *simhash.Layout
-	k      int
+	tier   Tier
 	joiner *hamming.Joiner[F]
 }
 
-// NewSegmentComparer returns a comparer that finds the pairs within distance k in
-// the groups of the layout's keys.
-func NewSegmentComparer[F columns.Fingerprint](layout *simhash.Layout, k int) *SegmentComparer[F] {
-	return &SegmentComparer[F]{layout: layout, k: k, joiner: hamming.NewJoiner[F]()}
+// NewSegmentComparer returns a comparer that finds the tier's pairs in the groups of
+// its keys.
+func NewSegmentComparer[F columns.Fingerprint](tier *Tier) *SegmentComparer[F] {
+	return &SegmentComparer[F]{tier: *tier, joiner: hamming.NewJoiner[F]()}
 }
 
 // Target is the group size that is cheapest to compare: making groups smaller
 // gains nothing.
 func (c *SegmentComparer[F]) Target() int { return c.joiner.Target() }
 
-// Groups visits the pairs of fingerprints within the distance in the groups of one
-// key of a table. Values and ends are as reducer.Grouper returns them: group g is
+// Groups visits the tier's pairs of fingerprints in the groups of one key of a table. Values and ends are as reducer.Grouper returns them: group g is
 // values[ends[g-1]:ends[g]]. Groups skips a pair that an earlier key also brings
 // together, so over all keys each pair is visited once. A group of g fingerprints
 // costs about g, not g², because a large one is split by its remaining bits.
 // Groups returns the error of ctx if that is cancelled.
 func (c *SegmentComparer[F]) Groups(ctx context.Context, table, key int, values []F, ends []uint32, visit func(a, b *F, distance int)) error {
-	return c.joiner.Groups(ctx, values, ends, c.k, func(a, b *F, distance int) {
-		if t, i := c.layout.First(columns.Diff(a, b)); t == table && i == key {
+	return c.joiner.Groups(ctx, values, ends, c.tier.K, func(a, b *F, distance int) {
+		if !c.tier.reports(distance) {
+			return
+		}
+		if t, i := c.tier.Layout.First(columns.Diff(a, b)); t == table && i == key {
 			visit(a, b, distance)
 		}
 	})

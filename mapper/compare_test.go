@@ -17,14 +17,21 @@ import (
 
 // compareAll has compare visit the candidate pairs of all tables: postings, grouped
 // by key in the obvious way, and the second map on each group.
-func compareAll[F columns.Fingerprint](t *rapid.T, layout *simhash.Layout, rule Rule, views []data.View, compare *Comparer) {
-	m := NewKeyEmitter(layout, rule)
-	documents := map[F][]uint64{} // of each fingerprint
+func compareAll[F columns.Fingerprint](t *rapid.T, tiers Tiers, rule Rule, views []data.View, compare *Comparer) {
+	m := NewKeyEmitter(tiers, rule)
+	documents := make([]map[F][]uint64, len(tiers)) // of each fingerprint in each tier
+	for i := range tiers {
+		documents[i] = map[F][]uint64{}
+	}
+	tierOf := func(table int) (i int) {
+		tier, _ := tiers.Table(table)
+		return slices.IndexFunc(tiers, func(t Tier) bool { return t == *tier })
+	}
 	prints, docs := map[simhash.Key][]F{}, map[simhash.Key][]uint64{}
 	for doc := range views {
 		err := m.Postings(0, m.Tables(), &views[doc], uint64(doc), func(r data.Posting) error {
 			key := simhash.Key(r.Key)
-			if key.Table() >= layout.Tables() {
+			if key.Table() >= tiers.Tables() {
 				docs[key] = append(docs[key], r.Doc)
 				return nil
 			}
@@ -35,8 +42,8 @@ func compareAll[F columns.Fingerprint](t *rapid.T, layout *simhash.Layout, rule 
 			if !slices.Contains(prints[key], f) {
 				prints[key] = append(prints[key], f)
 			}
-			if key.Table() == 0 {
-				documents[f] = append(documents[f], r.Doc)
+			if of := documents[tierOf(key.Table())]; !slices.Contains(of[f], r.Doc) {
+				of[f] = append(of[f], r.Doc)
 			}
 			return nil
 		})
@@ -44,17 +51,18 @@ func compareAll[F columns.Fingerprint](t *rapid.T, layout *simhash.Layout, rule 
 			t.Fatal(err)
 		}
 	}
-	for _, of := range documents {
+	for _, of := range documents[0] {
 		if err := compare.Shared(SegmentTables, 0, of); err != nil {
 			t.Fatal(err)
 		}
 	}
-	segments := NewSegmentComparer[F](layout, rule.K)
 	for key, group := range prints {
-		for k := range layout.Keys(key.Table()) { // a group may hold what does not share the further key
+		tier, table := tiers.Table(key.Table())
+		segments, of := NewSegmentComparer[F](tier), documents[tierOf(key.Table())]
+		for k := range tier.Layout.Keys(table) { // a group may hold what does not share the further key
 			values := append(slices.Clone(group), make([]F, columns.Slack)...)[:len(group)]
-			err := segments.Groups(t.Context(), key.Table(), k, values, []uint32{uint32(len(group))}, func(a, b *F, distance int) {
-				if err := compare.Near(documents[*a], documents[*b], distance); err != nil {
+			err := segments.Groups(t.Context(), table, k, values, []uint32{uint32(len(group))}, func(a, b *F, distance int) {
+				if err := compare.Near(of[*a], of[*b], distance); err != nil {
 					t.Fatal(err)
 				}
 			})
@@ -64,7 +72,7 @@ func compareAll[F columns.Fingerprint](t *rapid.T, layout *simhash.Layout, rule 
 		}
 	}
 	for key, of := range docs {
-		if err := compare.Shared(key.Table()-layout.Tables(), key.Value(), of); err != nil {
+		if err := compare.Shared(key.Table()-tiers.Tables(), key.Value(), of); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -74,9 +82,9 @@ func compareAll[F columns.Fingerprint](t *rapid.T, layout *simhash.Layout, rule 
 // and the distance that comparing the two gives.
 func TestGroupsEqualBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		layout := drawLayout(t)
-		rule := drawRule(t, layout)
-		views := drawUnits(t, layout.Bits(), rule.Verified)
+		rule, bits := drawRule(t), drawBits(t)
+		tiers := drawTiers(t, &rule, bits)
+		views := drawUnits(t, bits, rule.Verified)
 		verify := NewVerifier(rule)
 		got := map[data.Pair]int{}
 		compare := NewComparer(rule, viewer(views), func(c Candidate) error {
@@ -93,10 +101,10 @@ func TestGroupsEqualBruteForce(t *testing.T) {
 			}
 			return nil
 		})
-		if layout.Bits() > 64 {
-			compareAll[columns.Uint128](t, layout, rule, views, compare)
+		if bits > 64 {
+			compareAll[columns.Uint128](t, tiers, rule, views, compare)
 		} else {
-			compareAll[uint64](t, layout, rule, views, compare)
+			compareAll[uint64](t, tiers, rule, views, compare)
 		}
 		want := map[data.Pair]int{}
 		for a := range views {
@@ -351,7 +359,7 @@ func ExampleSegmentComparer() {
 		return
 	}
 	group := append([]uint64{0x00ff, 0x00fe, 0xff00}, make([]uint64, columns.Slack)...)[:3] // of 00A:0000, which all three share
-	compare := NewSegmentComparer[uint64](layout, 3)
+	compare := NewSegmentComparer[uint64](&Tier{Layout: layout, K: 3})
 	err = compare.Groups(context.Background(), 0, 0, group, []uint32{3}, func(a, b *uint64, h int) {
 		fmt.Printf("%x and %x: similarity 1 − %d/64\n", *a, *b, h)
 	})

@@ -20,7 +20,7 @@ const mostHot = 64
 // nights stream past it, and a [Prober] finds the matches between the two. Its
 // tables are those of the join:
 //
-//	segment tables   a hamming.Index of the distinct fingerprints
+//	each tier        a hamming.Index of the distinct fingerprints
 //	each of Tables   a valueIndex: filter, then sorted postings of value and unit
 //
 // An Index is immutable and safe for concurrent use.
@@ -28,13 +28,18 @@ type Index struct {
 	rule   Rule
 	hot    int // mostHot, except in tests
 	units  *Units
-	narrow *hamming.Index[uint64] // of the distinct fingerprints of normal length
-	wide   *hamming.Index[columns.Uint128]
-	starts []uint32 // units sharing[starts[i]:starts[i+1]] have distinct fingerprint i
-	// sharing lists the units of normal length, sorted by fingerprint.
-	sharing []uint32
-	tables  []valueIndex // by place in Tables; empty if the rule does not use the table or a library lacks its columns
-	differ  int          // if sketches differ in more bits, they rule the pair out
+	tiers  []tierIndex
+	tables []valueIndex // by place in Tables; empty if the rule does not use the table or a library lacks its columns
+	differ int          // if sketches differ in more bits, they rule the pair out
+}
+
+// A tierIndex finds the units of a tier that are near to a fingerprint.
+type tierIndex struct {
+	Tier
+	narrow  *hamming.Index[uint64] // of the units' distinct fingerprints
+	wide    *hamming.Index[columns.Uint128]
+	starts  []uint32 // units sharing[starts[i]:starts[i+1]] have distinct fingerprint i
+	sharing []uint32 // the units of the tier, sorted by fingerprint
 }
 
 // libraryKeeps are the parts of a document's view that a library keeps. A table
@@ -51,8 +56,21 @@ func NewIndex(units *Units, rule Rule, bits, workers int) (*Index, error) {
 
 func newIndex(units *Units, rule Rule, options hamming.Options, hot int) (*Index, error) {
 	t := &Index{rule: rule, hot: hot, units: units}
+	for _, tier := range rule.Tiers() {
+		x, err := newTierIndex(units, tier, options)
+		if err != nil {
+			return nil, fmt.Errorf("index: %w", err)
+		}
+		t.tiers = append(t.tiers, x)
+	}
+	t.indexValues()
+	return t, nil
+}
+
+func newTierIndex(units *Units, tier Tier, options hamming.Options) (t tierIndex, err error) {
+	t.Tier = tier
 	for u := range uint32(units.Len()) {
-		if units.isNormal(u) {
+		if tier.Has(&data.View{Normal: units.isNormal(u), Length: units.length(u)}) {
 			t.sharing = append(t.sharing, u)
 		}
 	}
@@ -68,26 +86,20 @@ func newIndex(units *Units, rule Rule, options hamming.Options, hot int) (*Index
 		}
 	}
 	t.starts = append(t.starts, uint32(len(t.sharing)))
-	var err error
 	if options.Bits == 128 {
-		t.wide, err = hamming.NewIndex(listsOf[columns.Uint128](t), rule.K, options)
+		t.wide, err = hamming.NewIndex(listsOf[columns.Uint128](units, &t), tier.K, options)
 	} else {
-		t.narrow, err = hamming.NewIndex(listsOf[uint64](t), rule.K, options)
+		t.narrow, err = hamming.NewIndex(listsOf[uint64](units, &t), tier.K, options)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("index: %w", err)
-	}
-	t.indexValues()
-	return t, nil
+	return t, err
 }
 
-// listsOf returns the distinct fingerprints of documents of normal length, each
-// with its units.
-func listsOf[F columns.Fingerprint](t *Index) *columns.Lists[F] {
+// listsOf returns the distinct fingerprints of the tier, each with its units.
+func listsOf[F columns.Fingerprint](units *Units, t *tierIndex) *columns.Lists[F] {
 	distinct := make([]F, len(t.starts)-1)
 	for i := range distinct {
 		u := t.sharing[t.starts[i]]
-		distinct[i] = columns.Of[F](t.units.high(u), t.units.lo[u])
+		distinct[i] = columns.Of[F](units.high(u), units.lo[u])
 	}
 	return columns.NewLists(distinct, t.sharing, t.starts)
 }
@@ -263,10 +275,10 @@ type HistoryMatch struct {
 type Prober struct {
 	t      *Index
 	judge  func(a, b *data.View) data.Evidence // the verdict; nil: the distance alone decides
-	narrow *hamming.Prober[uint64]
-	wide   *hamming.Prober[columns.Uint128]
+	narrow []*hamming.Prober[uint64]           // by tier; nil if fingerprints are wide
+	wide   []*hamming.Prober[columns.Uint128]
 
-	at         []int // rows of normal length
+	at         []int // rows of a tier
 	prints     []uint64
 	wides      []columns.Uint128
 	near       []nearPair
@@ -294,9 +306,10 @@ type rowValues struct {
 
 type valuePair struct{ row, unit uint32 }
 
-// nearPair says that a distinct fingerprint of the index is within the distance of
-// a row's.
+// nearPair says that a distinct fingerprint of a tier's index is within the tier's
+// distance of a row's.
 type nearPair struct {
+	tier     int
 	distinct uint32
 	row      int
 	distance int
@@ -307,10 +320,12 @@ type nearPair struct {
 // if both are of normal length and their fingerprints within the distance.
 func (t *Index) NewProber(judge func(a, b *data.View) data.Evidence) *Prober {
 	m := &Prober{t: t, judge: judge, mine: NewKeyEmitter(nil, t.rule), values: make([]rowValues, len(t.tables))}
-	if t.wide != nil {
-		m.wide = t.wide.NewProber()
-	} else {
-		m.narrow = t.narrow.NewProber()
+	for i := range t.tiers {
+		if x := &t.tiers[i]; x.wide != nil {
+			m.wide = append(m.wide, x.wide.NewProber())
+		} else {
+			m.narrow = append(m.narrow, x.narrow.NewProber())
+		}
 	}
 	return m
 }
@@ -325,10 +340,10 @@ func (t *Index) NewProber(judge func(a, b *data.View) data.Evidence) *Prober {
 // equal views as one.
 func (m *Prober) Probe(rows *HistoryRows, visit func(HistoryMatch), hot func(row int)) {
 	m.loaded = -1
-	near := func(distinct uint32, row, distance int) {
-		for _, u := range m.t.of(distinct) {
-			if m.mayBeSame(rows, u, row) {
-				m.confirm(rows, u, row, distance, visit)
+	near := func(p nearPair) {
+		for _, u := range m.t.of(p) {
+			if m.mayBeSame(rows, u, p.row) {
+				m.confirm(rows, u, p.row, p.distance, visit)
 			}
 		}
 	}
@@ -350,7 +365,7 @@ func (m *Prober) Probe(rows *HistoryRows, visit func(HistoryMatch), hot func(row
 		}
 		for _, p := range m.near {
 			if !m.hot[p.row] {
-				near(p.distinct, p.row, p.distance)
+				near(p)
 			}
 		}
 	}
@@ -360,31 +375,48 @@ func (m *Prober) Probe(rows *HistoryRows, visit func(HistoryMatch), hot func(row
 }
 
 // of returns the units of a distinct fingerprint.
-func (t *Index) of(distinct uint32) []uint32 {
-	return t.sharing[t.starts[distinct]:t.starts[distinct+1]]
+func (t *Index) of(p nearPair) []uint32 {
+	x := &t.tiers[p.tier]
+	return x.sharing[x.starts[p.distinct]:x.starts[p.distinct+1]]
 }
 
-// probe calls found with every distinct fingerprint of the index within the
-// distance of a row's.
-func (m *Prober) probe(rows *HistoryRows, found func(distinct uint32, row, distance int)) {
-	m.at, m.prints, m.wides = m.at[:0], m.prints[:0], m.wides[:0]
-	for i := range rows.N {
-		switch {
-		case !rows.Normal[i]:
-			continue
-		case m.wide != nil:
-			m.wides = append(m.wides, columns.Uint128{Hi: rows.Hi[i], Lo: rows.Lo[i]})
-		default:
-			m.prints = append(m.prints, rows.Lo[i])
+// probe calls found with every distinct fingerprint of the index that is near to a
+// row's, tier after tier.
+func (m *Prober) probe(rows *HistoryRows, found func(nearPair)) {
+	for t := range m.t.tiers {
+		tier := &m.t.tiers[t].Tier
+		m.at, m.prints, m.wides = m.at[:0], m.prints[:0], m.wides[:0]
+		for i := range rows.N {
+			switch {
+			case !m.isIn(tier, rows, i):
+				continue
+			case m.wide != nil:
+				m.wides = append(m.wides, columns.Uint128{Hi: rows.Hi[i], Lo: rows.Lo[i]})
+			default:
+				m.prints = append(m.prints, rows.Lo[i])
+			}
+			m.at = append(m.at, i)
 		}
-		m.at = append(m.at, i)
+		each := func(i int, distinct uint32, distance int) {
+			if tier.reports(distance) {
+				found(nearPair{t, distinct, m.at[i], distance})
+			}
+		}
+		if m.wide != nil {
+			m.wide[t].Probe(m.wides, each)
+		} else {
+			m.narrow[t].Probe(m.prints, each)
+		}
 	}
-	each := func(i int, distinct uint32, distance int) { found(distinct, m.at[i], distance) }
-	if m.wide != nil {
-		m.wide.Probe(m.wides, each)
-	} else {
-		m.narrow.Probe(m.prints, each)
+}
+
+// isIn reports whether a row is in a tier.
+func (m *Prober) isIn(tier *Tier, rows *HistoryRows, row int) bool {
+	if tier.Reads() == 0 || !rows.Normal[row] {
+		return rows.Normal[row]
 	}
+	m.load(rows, row)
+	return tier.Has(&m.view)
 }
 
 // findHot marks the hot rows in m.hot, and collects in m.near what the others are
@@ -394,14 +426,14 @@ func (m *Prober) findHot(rows *HistoryRows) {
 	m.near = m.near[:0]
 	m.counts = slices.Grow(m.counts[:0], rows.N)[:rows.N]
 	clear(m.counts)
-	m.probe(rows, func(distinct uint32, row, distance int) {
-		n := int(m.counts[row]) + len(t.of(distinct))
+	m.probe(rows, func(p nearPair) {
+		n := int(m.counts[p.row]) + len(t.of(p))
 		if n > t.hot {
-			m.hot[row] = true
+			m.hot[p.row] = true
 			return
 		}
-		m.counts[row] = uint32(n)
-		m.near = append(m.near, nearPair{distinct, row, distance})
+		m.counts[p.row] = uint32(n)
+		m.near = append(m.near, p)
 	})
 	for table := range t.tables {
 		x, of := &t.tables[table], &m.values[table]

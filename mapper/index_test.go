@@ -89,8 +89,12 @@ func TestProbeEqualsBruteForce(t *testing.T) {
 				return e
 			}
 		}
-		if rapid.Bool().Draw(t, "classic") {
+		switch rapid.IntRange(0, 3).Draw(t, "kind") {
+		case 0:
 			judge, rule.Bands, rule.ShortTexts = nil, false, false
+		case 1:
+			rule = Rule{K: rule.K + 4, Verified: true, ByLength: true}
+			judge = NewVerifier(rule).Judge
 		}
 		view := rapid.Custom(func(t *rapid.T) data.View { return drawView(t, options.Bits) })
 		var units []data.View
@@ -141,7 +145,7 @@ func TestProbeEqualsBruteForce(t *testing.T) {
 			for r := range rows {
 				a, b := &units[u], &rows[r]
 				h := Distance(a, b)
-				met := a.Normal && b.Normal && h <= rule.K
+				met := a.Normal && b.Normal && h <= rule.Farthest(max(a.Length, b.Length))
 				if judge != nil {
 					met = met || rule.ShortTexts && len(a.Letters) > 0 && len(b.Letters) > 0
 					met = met || rule.Bands && firstBand(a, b) >= 0

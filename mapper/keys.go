@@ -20,7 +20,7 @@ var _ [8 * sketch.SampleKeyBytes]struct{} = [ValueBits]struct{}{}
 
 // KeyEmitter is the map of the join: it makes a document's postings, one or more
 // for each table that the document is in. Tables are numbered from 0: first the
-// layout's segment tables, then those of [Tables]. A KeyEmitter reuses its
+// tiers' segment tables, then those of [Tables]. A KeyEmitter reuses its
 // buffers, so only one goroutine may use it at a time.
 //
 // A posting travels in one of two forms:
@@ -30,33 +30,45 @@ var _ [8 * sketch.SampleKeyBytes]struct{} = [ValueBits]struct{}{}
 //	other table      value, 32 bits │ 32 bits: start of the sketch (Pack),
 //	                                │          or the document's place (Column)
 type KeyEmitter struct {
-	layout  *simhash.Layout
+	tiers   Tiers
 	rule    Rule
 	short   sketch.Short
 	letters []rune
 	values  []uint64
 }
 
-// NewKeyEmitter returns the emitter for the layout's segments and for the tables
-// that the rule asks for. With a nil layout only Values and Column may be called.
-func NewKeyEmitter(layout *simhash.Layout, rule Rule) *KeyEmitter {
-	return &KeyEmitter{layout: layout, rule: rule}
+// NewKeyEmitter returns the emitter for the tiers' segment tables and for the tables
+// that the rule asks for. Without tiers only Values and Column may be called.
+func NewKeyEmitter(tiers Tiers, rule Rule) *KeyEmitter {
+	return &KeyEmitter{tiers: tiers, rule: rule}
 }
 
 // Tables is the number of tables.
 func (m *KeyEmitter) Tables() int {
 	if m.rule.Sketched() {
-		return m.layout.Tables() + len(Tables)
+		return m.tiers.Tables() + len(Tables)
 	}
-	return m.layout.Tables()
+	return m.tiers.Tables()
+}
+
+// Reads is what postings are made of, besides the fingerprint.
+func (m *KeyEmitter) Reads() data.ViewColumns {
+	c := m.tiers.Reads()
+	for t := range Tables {
+		if Tables[t].Asked(&m.rule) {
+			c |= Tables[t].Reads | data.ReadSketch // which suffixes are of
+		}
+	}
+	return c
 }
 
 // TableName names a table: 00A, band 1.
 func (m *KeyEmitter) TableName(t int) string {
-	if segments := m.layout.Tables(); t >= segments {
-		return Tables[t-segments].Name
+	tier, table := m.tiers.Table(t)
+	if tier == nil {
+		return Tables[table].Name
 	}
-	return m.layout.Prefix(t)
+	return tier.name(table)
 }
 
 // Postings calls emit with the document's postings in the tables first to
@@ -67,9 +79,12 @@ func (m *KeyEmitter) TableName(t int) string {
 // of a group, so Salt can spread a hot key by it, and is the same for identical
 // documents, so these stay together.
 func (m *KeyEmitter) Postings(first, last int, v *data.View, doc uint64, emit func(data.Posting) error) error {
-	segments := m.layout.Tables()
+	segments := m.tiers.Tables()
 	for t := first; v.Normal && t < min(last, segments); t++ {
-		key, suffix := m.layout.Key(t, simhash.Fingerprint{Hi: v.Hi, Lo: v.Lo})
+		if tier, _ := m.tiers.Table(t); !tier.Has(v) {
+			continue
+		}
+		key, suffix := m.segment(t, simhash.Fingerprint{Hi: v.Hi, Lo: v.Lo})
 		if err := emit(data.Posting{Key: uint64(key), Hi: suffix.Hi, Lo: suffix.Lo, Doc: doc}); err != nil {
 			return err
 		}
@@ -83,6 +98,13 @@ func (m *KeyEmitter) Postings(first, last int, v *data.View, doc uint64, emit fu
 		}
 	}
 	return nil
+}
+
+// segment returns a fingerprint's key in a segment table, and its suffix.
+func (m *KeyEmitter) segment(t int, f simhash.Fingerprint) (simhash.Key, simhash.Fingerprint) {
+	tier, table := m.tiers.Table(t)
+	key, suffix := tier.Layout.Key(table, f)
+	return key.In(t), suffix
 }
 
 // Values returns a document's values in a table of [Tables], distinct and
@@ -124,16 +146,16 @@ func shortKeys(s *sketch.Short, dst []uint64, letters []rune) []uint64 {
 // result is the fingerprint; for another it is 64 bits, value above suffix.
 // [KeyEmitter.Key] gets the key back.
 func (m *KeyEmitter) Pack(key simhash.Key, suffix simhash.Fingerprint) simhash.Fingerprint {
-	if key.Table() < m.layout.Tables() {
-		return m.layout.Join(key, suffix)
+	if tier, table := m.tiers.Table(key.Table()); tier != nil {
+		return tier.Layout.Join(key.In(table), suffix)
 	}
 	return simhash.Fingerprint{Lo: key.Value()<<(64-ValueBits) | suffix.Lo}
 }
 
 // Key returns the key of a packed posting of the table.
 func (m *KeyEmitter) Key(table int, packed simhash.Fingerprint) simhash.Key {
-	if table < m.layout.Tables() {
-		key, _ := m.layout.Key(table, packed)
+	if table < m.tiers.Tables() {
+		key, _ := m.segment(table, packed)
 		return key
 	}
 	return simhash.NewKey(table, ValueBits, Value(packed.Lo))

@@ -12,19 +12,19 @@ import (
 	"github.com/neardup/neardup/simhash"
 )
 
-// A document of normal length has one key in each table of segments, any
+// A document has one key in each segment table of the tiers that it is in, any
 // document its values in the others, and nothing else; a record says the
 // fingerprint, or the value, and its document.
 func TestKeysAreSegmentsAndValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		layout := drawLayout(t)
-		rule := drawRule(t, layout)
-		m, values := NewKeyEmitter(layout, rule), NewKeyEmitter(nil, rule)
-		segments := layout.Tables()
+		rule, bits := drawRule(t), drawBits(t)
+		tiers := drawTiers(t, &rule, bits)
+		m, values := NewKeyEmitter(tiers, rule), NewKeyEmitter(nil, rule)
+		segments := tiers.Tables()
 		if want := segments + len(Tables); m.Tables() != segments && m.Tables() != want || (m.Tables() == want) != rule.Sketched() {
 			t.Fatalf("%d tables, %d of segments, of %+v", m.Tables(), segments, rule)
 		}
-		v := drawDocument(t, layout.Bits())
+		v := drawDocument(t, bits)
 		first := rapid.IntRange(0, m.Tables()).Draw(t, "first")
 		last := rapid.IntRange(first, m.Tables()).Draw(t, "last")
 		var records []data.Posting
@@ -49,9 +49,10 @@ func TestKeysAreSegmentsAndValues(t *testing.T) {
 		}
 		for table := first; table < last; table++ {
 			if table < segments {
-				if v.Normal {
+				tier, of := tiers.Table(table)
+				if v.Normal && (tier.Shorter == 0 || v.Length < tier.Shorter) {
 					r := take(table)
-					if got := layout.Join(simhash.Key(r.Key), simhash.Fingerprint{Hi: r.Hi, Lo: r.Lo}); got != (simhash.Fingerprint{Hi: v.Hi, Lo: v.Lo}) {
+					if got := tier.Layout.Join(simhash.Key(r.Key).In(of), simhash.Fingerprint{Hi: r.Hi, Lo: r.Lo}); got != (simhash.Fingerprint{Hi: v.Hi, Lo: v.Lo}) {
 						t.Fatalf("%+v is of fingerprint %v, want that of %+v", r, got, v)
 					}
 				}
@@ -82,10 +83,9 @@ func TestKeysAreSegmentsAndValues(t *testing.T) {
 // the band's table: what Candidate promises, the tables keep.
 func TestCandidatesShareAKey(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		layout := drawLayout(t)
-		rule := drawRule(t, layout)
-		m, verify := NewKeyEmitter(layout, rule), NewVerifier(rule)
-		a, b := drawDocument(t, layout.Bits()), drawDocument(t, layout.Bits())
+		rule, bits := drawRule(t), drawBits(t)
+		m, verify := NewKeyEmitter(drawTiers(t, &rule, bits), rule), NewVerifier(rule)
+		a, b := drawDocument(t, bits), drawDocument(t, bits)
 		keys := func(v *data.View) (keys []uint64) {
 			_ = m.Postings(0, m.Tables(), v, 0, func(r data.Posting) error { keys = append(keys, r.Key); return nil })
 			return keys
@@ -130,18 +130,15 @@ func TestSaltAndShard(t *testing.T) {
 // A hot key's different documents spread over all salts: none takes more than
 // twice its share. So do keys over shards.
 func TestSaltAndShardSpread(t *testing.T) {
-	layout, err := simhash.NewLayout(64, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := NewKeyEmitter(layout, Rule{K: 3, Bands: true, Verified: true})
+	tiers := tiersOf3()
+	m := NewKeyEmitter(tiers, Rule{K: 3, Bands: true, Verified: true})
 	const parts, n = 8, 8000
 	var segments, bands, shards [parts]int
 	for i := range uint64(n) {
 		v := data.View{Lo: 0xffff<<48 | i, Normal: true}
 		v.Sketch[0], v.Sketch[1], v.Sketch[40] = byte(i), byte(i>>8), 1
 		_ = m.Postings(0, 1, &v, i, func(r data.Posting) error { segments[Salt(r.Hi, r.Lo, parts)]++; return nil })
-		_ = m.Postings(layout.Tables(), layout.Tables()+1, &v, i, func(r data.Posting) error { bands[Salt(r.Hi, r.Lo, parts)]++; return nil })
+		_ = m.Postings(tiers.Tables(), tiers.Tables()+1, &v, i, func(r data.Posting) error { bands[Salt(r.Hi, r.Lo, parts)]++; return nil })
 		_ = m.Postings(3, 4, &v, i, func(r data.Posting) error { shards[Shard(r.Key, parts)]++; return nil })
 	}
 	for _, loads := range [][parts]int{segments, bands, shards} {
@@ -152,14 +149,15 @@ func TestSaltAndShardSpread(t *testing.T) {
 }
 
 func ExampleKeyEmitter_Postings() {
-	layout, err := simhash.NewLayout(64, 3)
-	if err != nil {
+	rule := Rule{K: 3}
+	tiers := rule.Tiers()
+	if err := tiers.Choose(64, []uint64{1}); err != nil {
 		fmt.Println(err)
 		return
 	}
-	m := NewKeyEmitter(layout, Rule{K: 3})
+	m := NewKeyEmitter(tiers, rule)
 	v := data.View{Lo: 0x0123456789abcdef, Normal: true}
-	err = m.Postings(0, m.Tables(), &v, 5, func(r data.Posting) error {
+	err := m.Postings(0, m.Tables(), &v, 5, func(r data.Posting) error {
 		fmt.Printf("%v %012x document %d\n", simhash.Key(r.Key), r.Lo, r.Doc)
 		return nil
 	})

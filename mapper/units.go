@@ -160,6 +160,14 @@ func (u *Units) high(unit uint32) uint64 {
 
 func (u *Units) isNormal(unit uint32) bool { return !u.verified || u.normal[unit] }
 
+// length returns the characters of a unit's text; 0 without verification.
+func (u *Units) length(unit uint32) uint32 {
+	if !u.verified {
+		return 0
+	}
+	return u.lengths[unit]
+}
+
 func (u *Units) lettersOf(unit uint32) []byte {
 	b := u.shortText(unit)
 	if len(b) == 0 {

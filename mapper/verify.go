@@ -14,13 +14,13 @@ import (
 type Rule struct {
 	// Which documents are candidates; any one of these suffices. If Containment is
 	// set, documents of similar samples are candidates too.
-	K          int  // documents of normal length whose fingerprints are within this distance
+	K          int  // documents of normal length whose fingerprints are within this distance, ByLength within Farthest
 	Bands      bool // documents whose sketches share a band
 	ShortTexts bool // short texts that share a key
 
 	// When candidates are the same.
 	Verified bool // as Rules say; without, all of them are
-	ByLength bool // with Verified: by sketch.Piecewise alone, K being the limit of the shortest texts; sketches are not read
+	ByLength bool // with Verified: by Farthest alone, K being that of the shortest texts; sketches are not read
 	sketch.Rules
 
 	// Forms are the known forms of short texts, such as a headline with another city
@@ -53,9 +53,18 @@ func (r *Rule) Sketched() bool {
 	return slices.ContainsFunc(Tables, func(t Table) bool { return t.Asked(r) })
 }
 
+// Farthest returns the largest distance at which a text of so many characters and
+// another one are candidates by their fingerprints.
+func (r *Rule) Farthest(characters uint32) int {
+	if r.ByLength {
+		return sketch.Piecewise(r.K, int(characters))
+	}
+	return r.K
+}
+
 // near reports whether two documents are candidates by their fingerprints.
 func (r *Rule) near(a, b *data.View) bool {
-	return a.Normal && b.Normal && Distance(a, b) <= r.K
+	return a.Normal && b.Normal && Distance(a, b) <= r.Farthest(max(a.Length, b.Length))
 }
 
 func (r *Rule) isShort(v *data.View) bool { return r.ShortTexts && len(v.Letters) > 0 }
@@ -306,7 +315,7 @@ func (v *Verifier) verdict(a, b *data.View) (sketch.Verdict, data.Evidence) {
 // byLength gives the verdict by the distance alone, whose limit depends on the
 // length of the longer text.
 func (v *Verifier) byLength(a, b *data.View) (sketch.Verdict, data.Evidence) {
-	if Distance(a, b) > sketch.Piecewise(v.rule.K, int(max(a.Length, b.Length))) {
+	if Distance(a, b) > v.rule.Farthest(max(a.Length, b.Length)) {
 		return sketch.Verdict{Reason: sketch.ReasonLengthFar}, data.Evidence{Reason: data.NotTheSame}
 	}
 	return sketch.Verdict{Same: true, Reason: sketch.ReasonLengthNear}, data.Evidence{Reason: data.ByDistance}

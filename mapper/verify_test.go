@@ -188,7 +188,7 @@ func TestSettleByLetters(t *testing.T) {
 func TestUnlikeIsNoPair(t *testing.T) {
 	seen := [2]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		rule := drawRule(t, drawLayout(t))
+		rule := drawRule(t)
 		rule.Verified, rule.ShortTexts, rule.Bands = true, true, true
 		verify := NewVerifier(rule)
 		a, b := drawDocument(t, 64), drawDocument(t, 64)

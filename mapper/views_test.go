@@ -13,17 +13,31 @@ import (
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-func drawLayout(t *rapid.T) *simhash.Layout {
-	bits := rapid.SampledFrom([]int{32, 64, 128}).Draw(t, "bits")
-	k := rapid.IntRange(0, 8).Draw(t, "k")
-	layout, err := simhash.NewLayout(bits, k)
-	if rapid.Bool().Draw(t, "of a model") {
-		layout, err = simhash.ChooseLayout(bits, k, rapid.Uint64Range(0, 1<<33).Draw(t, "documents"))
+func drawBits(t *rapid.T) int { return rapid.SampledFrom([]int{32, 64, 128}).Draw(t, "bits") }
+
+// drawTiers draws a layout for each tier of the rule.
+func drawTiers(t *rapid.T, rule *Rule, bits int) Tiers {
+	tiers := rule.Tiers()
+	for i := range tiers {
+		layout, err := simhash.NewLayout(bits, tiers[i].K)
+		if rapid.Bool().Draw(t, "of a model") {
+			layout, err = simhash.ChooseLayout(bits, tiers[i].K, rapid.Uint64Range(0, 1<<33).Draw(t, "documents"))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		tiers[i].Layout = layout
 	}
-	if err != nil {
-		t.Fatal(err)
+	return tiers
+}
+
+// tiersOf3 are the tiers of a rule of distance 3 for 64 bits: four tables.
+func tiersOf3() Tiers {
+	tiers := (&Rule{K: 3}).Tiers()
+	if err := tiers.Choose(64, []uint64{1}); err != nil {
+		panic(err)
 	}
-	return layout
+	return tiers
 }
 
 // drawFingerprint draws one of few values with few bits flipped, so that
@@ -33,7 +47,7 @@ func drawFingerprint(t *rapid.T, bits int) simhash.Fingerprint {
 	if bits == 128 {
 		f.Hi = ^f.Lo
 	}
-	for range rapid.IntRange(0, 6).Draw(t, "flips") {
+	for range rapid.IntRange(0, 7).Draw(t, "flips") {
 		if b := rapid.IntRange(0, bits-1).Draw(t, "bit"); b < 64 {
 			f.Lo ^= 1 << b
 		} else {
@@ -46,13 +60,16 @@ func drawFingerprint(t *rapid.T, bits int) simhash.Fingerprint {
 	return f
 }
 
-// drawRule draws a rule of the layout's distance, which has a table more.
-func drawRule(t *rapid.T, layout *simhash.Layout) Rule {
-	if rapid.IntRange(0, 3).Draw(t, "classic") == 0 {
-		return Rule{K: layout.Distance()}
+func drawRule(t *rapid.T) Rule {
+	k := rapid.IntRange(0, 8).Draw(t, "k")
+	switch rapid.IntRange(0, 5).Draw(t, "kind") {
+	case 0:
+		return Rule{K: k}
+	case 1, 2:
+		return Rule{K: k + rapid.IntRange(0, 4).Draw(t, "more"), Verified: true, ByLength: true}
 	}
 	return Rule{
-		K: layout.Distance(), Verified: true, Bands: rapid.IntRange(0, 3).Draw(t, "bands") > 0, ShortTexts: rapid.IntRange(0, 3).Draw(t, "short texts") > 0,
+		K: k, Verified: true, Bands: rapid.IntRange(0, 3).Draw(t, "bands") > 0, ShortTexts: rapid.IntRange(0, 3).Draw(t, "short texts") > 0,
 		Rules: rapid.SampledFrom([]sketch.Rules{sketch.Balanced(), sketch.Thorough(), {}, {Containment: 0.5}}).Draw(t, "rules"),
 	}
 }
@@ -63,7 +80,7 @@ func drawDocument(t *rapid.T, bits int) data.View {
 	f := drawFingerprint(t, bits)
 	v := data.View{
 		Hi: f.Hi, Lo: f.Lo,
-		Length: rapid.SampledFrom([]uint32{50, 1000}).Draw(t, "length"),
+		Length: rapid.SampledFrom([]uint32{50, 1000, 0, 200, 499, 500}).Draw(t, "length"),
 		Normal: rapid.IntRange(0, 3).Draw(t, "length_class") > 0,
 	}
 	if rapid.IntRange(0, 9).Draw(t, "empty") > 0 {

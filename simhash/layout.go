@@ -38,6 +38,12 @@ func (k Key) Table() int { return int(k >> 44 & 0xffff) }
 // Value returns the fingerprint's bits in the key's table.
 func (k Key) Value() uint64 { return uint64(k) & (1<<maxKeyBits - 1) }
 
+// In returns the key with another number for its table. Tables of several layouts
+// may be numbered together.
+func (k Key) In(table int) Key {
+	return k&^(0xffff<<44) | Key(table)<<44
+}
+
 // String returns prefix and value, the latter in hexadecimal: 00A:1f3c.
 func (k Key) String() string {
 	return fmt.Sprintf("%s:%0*x", prefix(k.Table(), int(k>>60)+1), int(k>>40&0xf), k.Value())

@@ -85,7 +85,7 @@ func pairs[F columns.Fingerprint](fingerprints []simhash.Fingerprint, k int) (fo
 		}
 	}
 	var mu sync.Mutex
-	err = shuffle.Segments(context.Background(), lists, layout, k, shuffle.Options{Workers: runtime.GOMAXPROCS(0)}, func(_ int, i, j uint32, distance int) {
+	err = shuffle.Segments(context.Background(), lists, &mapper.Tier{Layout: layout, K: k}, shuffle.Options{Workers: runtime.GOMAXPROCS(0)}, func(_ int, i, j uint32, distance int) {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, a := range lists.Members(int(i)) {
@@ -181,8 +181,12 @@ func Dedup(texts []string) ([]Group, error) {
 // removed.
 func match(m *config.Match, views []data.View) (found []data.Pair, err error) {
 	rule, bits := engine.Rule(*m), config.Default().Features.Bits
-	layout, err := simhash.ChooseLayout(bits, rule.K, uint64(len(views)))
-	if err != nil {
+	tiers := rule.Tiers()
+	sizes := make([]uint64, len(tiers))
+	for i := range views {
+		tiers.Count(sizes, &views[i])
+	}
+	if err := tiers.Choose(bits, sizes); err != nil {
 		return nil, err
 	}
 	units, normal, postings := mapper.NewUnits(true), []uint32{}, []uint64{}
@@ -196,7 +200,7 @@ func match(m *config.Match, views []data.View) (found []data.Pair, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("dedup: %w", err)
 	}
-	join := &shuffle.Memory[uint64]{Rule: rule, Layout: layout, Lists: lists, Normal: normal, Views: units, Options: shuffle.Options{Workers: runtime.GOMAXPROCS(0)}}
+	join := &shuffle.Memory[uint64]{Rule: rule, Tiers: tiers, Lists: lists, Normal: normal, Views: units, Options: shuffle.Options{Workers: runtime.GOMAXPROCS(0)}}
 	var mu sync.Mutex
 	err = join.Pairs(context.Background(), func(_ int, p data.Pair) {
 		mu.Lock()

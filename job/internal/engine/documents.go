@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 	"sync/atomic"
 
 	"github.com/neardup/neardup/data"
@@ -105,6 +106,30 @@ func (d *Documents) Each(ctx context.Context, first, last uint64, c views.Column
 			return nil
 		}
 		return yield(doc, r)
+	})
+}
+
+// Sizes returns how many documents are in each tier. The first has all, whether or not
+// exact dedup leaves them out.
+func (d *Documents) Sizes(ctx context.Context, tiers mapper.Tiers, workers int) ([]uint64, error) {
+	sizes := make([]uint64, len(tiers))
+	sizes[0] = d.Len()
+	if len(tiers) == 1 {
+		return sizes, nil
+	}
+	var mu sync.Mutex
+	return sizes, Parallel(ctx, d.Parts(), workers, func(ctx context.Context, split int) error {
+		of := make([]uint64, len(tiers))
+		err := d.Each(ctx, d.First(split), d.First(split+1), views.Reading(tiers.Reads()), func(_ uint64, r *views.Row) error {
+			tiers.Count(of, &r.View)
+			return nil
+		})
+		mu.Lock()
+		defer mu.Unlock()
+		for t := range tiers[1:] {
+			sizes[1+t] += of[1+t]
+		}
+		return err
 	})
 }
 

@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -90,7 +91,7 @@ type Index struct {
 	log     *slog.Logger
 	reading func(total int64, unit string) (advance func(int64))
 	layout  *simhash.Layout
-	reaches []int // by segment table: see data/lookup.Reaches
+	reaches [][]int // by the distance of a look-up, and by segment table: see data/lookup.Reaches
 	store   lookup.Store
 	named   *template.Model // from the file that the settings name; nil: none
 	release func() error
@@ -219,8 +220,18 @@ func (x *Index) openStore(dir string, bits int, o Options) error {
 		return err
 	}
 	chosen := 1 + slices.IndexFunc(all, func(l *simhash.Layout) bool { return schemaOf(l).Equal(x.store.Schema()) })
-	x.layout, x.reaches = all[chosen-1], lookup.Reaches(tableDistance+chosen, chosen, x.config.Match.Distance)
+	x.layout, x.reaches = all[chosen-1], reachesOf(engine.Rule(x.config.Match), chosen)
 	return nil
+}
+
+// reachesOf returns the reaches for each distance at which the rule may look, in the
+// layout whose keys are so many segments.
+func reachesOf(rule mapper.Rule, chosen int) [][]int {
+	reaches := make([][]int, rule.K+1)
+	for distance := rule.Farthest(math.MaxUint32); distance <= rule.K; distance++ {
+		reaches[distance] = lookup.Reaches(tableDistance+chosen, chosen, distance)
+	}
+	return reaches
 }
 
 // Close closes the store.
@@ -571,14 +582,14 @@ type question struct {
 // question starts a look-up of a page. It uses with until the caller replaces its
 // verifier.
 func (x *Index) question(v *data.View, lane string, with *tools) *question {
-	match := x.config.Match
-	rule := engine.Rule(match)
+	rule := engine.Rule(x.config.Match)
+	distance := rule.Farthest(v.Length)
 	q := &question{
 		index: x, rule: rule, verifier: with.verifier, view: v, byID: map[string]int{},
-		query:  lookup.Query{Hi: v.Hi, Lo: v.Lo, Distance: match.Distance, All: v.Normal, Work: new(lookup.Work)},
+		query:  lookup.Query{Hi: v.Hi, Lo: v.Lo, Distance: distance, All: v.Normal, Work: new(lookup.Work)},
 		answer: &Answer{LengthClass: lane, Length: int(v.Length), Fingerprint: simhash.Fingerprint{Hi: v.Hi, Lo: v.Lo}.Hex(x.layout.Bits()), Matches: []Match{}},
 	}
-	reaches, others := x.reaches, storedTables()
+	reaches, others := x.reaches[distance], storedTables()
 	for _, key := range with.keys.of(v) {
 		reach := -1
 		switch tables := x.layout.Tables(); {

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/data/lookup"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/simhash"
 )
 
@@ -27,7 +27,7 @@ func TestTakenBackLeavesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			x := &Index{config: cfg, layout: all[0]}
-			x.reaches = lookup.Reaches(tableDistance+1, 1, cfg.Match.Distance)
+			x.reaches = reachesOf(engine.Rule(cfg.Match), 1)
 			type page struct {
 				id    []byte
 				view  data.View

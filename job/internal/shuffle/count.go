@@ -16,11 +16,11 @@ type Count struct {
 	mu sync.Mutex
 }
 
-// NewCounts returns a zero count for each table: first those of the layout's
-// segments, then those of mapper.Tables.
-func NewCounts(layout *simhash.Layout, rule mapper.Rule) (counts []*Count) {
-	keys := mapper.NewKeyEmitter(layout, rule)
-	for t := range layout.Tables() + len(mapper.Tables) {
+// NewCounts returns a zero count for each table: first those of the tiers' segments,
+// then those of mapper.Tables.
+func NewCounts(tiers mapper.Tiers, rule mapper.Rule) (counts []*Count) {
+	keys := mapper.NewKeyEmitter(tiers, rule)
+	for t := range tiers.Tables() + len(mapper.Tables) {
 		counts = append(counts, &Count{TableCount: rundir.TableCount{Table: keys.TableName(t)}})
 	}
 	return counts

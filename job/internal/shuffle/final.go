@@ -7,7 +7,6 @@ import (
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/reducer"
-	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/columns"
 )
 
@@ -15,32 +14,39 @@ import (
 // table at a time, where the partial reduce ran elsewhere. It is not safe for
 // concurrent use.
 type Final[F columns.Fingerprint] struct {
-	layout  *simhash.Layout
-	rule    mapper.Rule
+	tiers   mapper.Tiers
 	compare *mapper.Comparer
-	reduce  *Worker[F]
+	reduce  []*Worker[F] // by segment table; those of a tier share one
 	a, b    []uint64
 }
 
 // NewFinal returns a Final that passes the documents it brings together to
 // compare.
-func NewFinal[F columns.Fingerprint](layout *simhash.Layout, rule mapper.Rule, compare *mapper.Comparer) *Final[F] {
-	return &Final[F]{layout: layout, rule: rule, compare: compare, reduce: NewWorker[F](layout, rule.K)}
+func NewFinal[F columns.Fingerprint](tiers mapper.Tiers, compare *mapper.Comparer) *Final[F] {
+	f := &Final[F]{tiers: tiers, compare: compare}
+	for i := range tiers {
+		w := NewWorker[F](&tiers[i])
+		for range tiers[i].Layout.Tables() {
+			f.reduce = append(f.reduce, w)
+		}
+	}
+	return f
 }
 
 // Table finds the candidate pairs among came, the postings of a table. They must
 // include all postings of each of their keys. So that each pair is found once, a
-// segment table finds the pairs that no earlier key brings together, and only
-// table 0 finds those with the same fingerprint. What it did is added to count.
+// segment table finds the pairs of its tier that no earlier key brings together, and
+// only table 0 finds those with the same fingerprint. What it did is added to count.
 func (f *Final[F]) Table(ctx context.Context, table int, came *reducer.Postings[F], count *Count) error {
 	lists, err := reducer.Final(came, columns.Width[F](), 1)
 	if err != nil {
 		return err
 	}
-	if segments := f.layout.Tables(); table >= segments {
-		return f.values(ctx, table-segments, lists, count)
+	tier, of := f.tiers.Table(table)
+	if tier == nil {
+		return f.values(ctx, of, lists, count)
 	}
-	keys := NewKeys[F](f.layout, table)
+	keys := NewKeys[F](tier.Layout, of)
 	for i := range lists.Len() {
 		f.a = lists.Documents(f.a[:0], i)
 		keys.Add(&lists.Values()[i], len(f.a))
@@ -58,7 +64,7 @@ func (f *Final[F]) Table(ctx context.Context, table int, came *reducer.Postings[
 			failed = f.compare.Near(f.a, f.b, distance)
 		}
 	}}
-	if err := f.reduce.Bucket(ctx, table, lists.Values(), count, found.add); err != nil {
+	if err := f.reduce[table].Bucket(ctx, of, lists.Values(), count, found.add); err != nil {
 		return err
 	}
 	found.flush()

@@ -8,17 +8,16 @@ import (
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/reducer"
-	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/columns"
 )
 
 // Memory is the join of documents in memory: it finds candidates in all tables
 // and verifies them. It calls documents by their places, 0 to n-1. Set the
-// fields, then call Pairs.
+// fields, then call Pairs, once.
 type Memory[F columns.Fingerprint] struct {
 	Rule   mapper.Rule
-	Layout *simhash.Layout
-	Lists  *columns.Lists[F] // distinct fingerprints of the documents of normal length
+	Tiers  mapper.Tiers      // those of the rule
+	Lists  *columns.Lists[F] // distinct fingerprints of the documents of normal length; Pairs lets go of them
 	Normal []uint32          // maps members of Lists to places of documents; nil if these are the same, as all are of normal length
 	Views  *mapper.Units     // views of all documents, by place; nil without verification
 	Options
@@ -44,7 +43,7 @@ func (m *Memory[F]) Pairs(ctx context.Context, emit func(worker int, p data.Pair
 	if m.Views == nil {
 		o := m.Options
 		o.once = true
-		return Segments(ctx, m.Lists, m.Layout, m.Rule.K, o, func(worker int, i, j uint32, distance int) {
+		return Segments(ctx, m.Lists, &m.Tiers[0], o, func(worker int, i, j uint32, distance int) {
 			a, b := uint64(m.document(m.Lists.Members(int(i))[0])), uint64(m.document(m.Lists.Members(int(j))[0]))
 			emit(worker, data.Pair{A: min(a, b), B: max(a, b), Distance: uint8(distance)})
 		})
@@ -60,7 +59,7 @@ func (m *Memory[F]) Pairs(ctx context.Context, emit func(worker int, p data.Pair
 	}
 	for _, k := range m.workers {
 		for table, did := range k.did {
-			m.count(m.Layout.Tables() + table).Add(did)
+			m.count(m.Tiers.Tables() + table).Add(did)
 		}
 	}
 	return nil
@@ -95,19 +94,15 @@ func (m *Memory[F]) newWorker(number int, emit func(worker int, p data.Pair)) wo
 }
 
 // document returns the place of the document that Lists calls place.
-func (m *Memory[F]) document(place uint32) uint32 {
-	if m.Normal != nil {
-		return m.Normal[place]
+func (m *Memory[F]) document(place uint32) uint32 { return documentOf(m.Normal, place) }
+
+// documentOf returns the place of the document that lists of some of them call place;
+// nil places stand for all documents.
+func documentOf(places []uint32, place uint32) uint32 {
+	if places != nil {
+		return places[place]
 	}
 	return place
-}
-
-// members appends to dst the places of the documents with distinct fingerprint i.
-func (m *Memory[F]) members(dst []uint64, i uint32) []uint64 {
-	for _, place := range m.Lists.Members(int(i)) {
-		dst = append(dst, uint64(m.document(place)))
-	}
-	return dst
 }
 
 // equal finds the pairs of documents with the same fingerprint.
@@ -117,21 +112,63 @@ func (m *Memory[F]) equal(ctx context.Context) error {
 		if len(m.Lists.Members(i)) < 2 {
 			return nil
 		}
-		buffers[worker] = m.members(buffers[worker][:0], uint32(i))
+		buffers[worker] = members(buffers[worker][:0], m.Lists, m.Normal, uint32(i))
 		return m.workers[worker].compare.Shared(mapper.SegmentTables, 0, buffers[worker])
 	})
 }
 
+// members appends to dst the places of the documents with distinct fingerprint i of
+// lists, which calls them as documentOf says.
+func members[F columns.Fingerprint](dst []uint64, lists *columns.Lists[F], places []uint32, i uint32) []uint64 {
+	for _, place := range lists.Members(int(i)) {
+		dst = append(dst, uint64(documentOf(places, place)))
+	}
+	return dst
+}
+
 // near finds the pairs of documents with different fingerprints within the
-// distance.
+// distance, tier after tier.
 func (m *Memory[F]) near(ctx context.Context) error {
-	type documents struct{ a, b []uint64 }
-	buffers := make([]documents, m.Workers)
-	return Segments(ctx, m.Lists, m.Layout, m.Rule.K, m.Options, func(worker int, i, j uint32, distance int) {
-		b := &buffers[worker]
-		b.a, b.b = m.members(b.a[:0], i), m.members(b.b[:0], j)
-		_ = m.workers[worker].compare.Near(b.a, b.b, distance) // which reads memory alone
-	})
+	first := 0 // the tier's first table
+	for t := range m.Tiers {
+		tier := &m.Tiers[t]
+		lists, places := m.Lists, m.Normal
+		if m.Lists, m.Normal = nil, nil; t > 0 { // they take memory
+			var err error
+			if lists, places, err = m.in(tier); err != nil {
+				return err
+			}
+		}
+		o := m.Options
+		if o.Counts != nil {
+			o.Counts = o.Counts[first:]
+		}
+		first += tier.Layout.Tables()
+		type documents struct{ a, b []uint64 }
+		buffers := make([]documents, m.Workers)
+		err := Segments(ctx, lists, tier, o, func(worker int, i, j uint32, distance int) {
+			b := &buffers[worker]
+			b.a, b.b = members(b.a[:0], lists, places, i), members(b.b[:0], lists, places, j)
+			_ = m.workers[worker].compare.Near(b.a, b.b, distance) // which reads memory alone
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// in returns the distinct fingerprints of the documents of a tier, and their places.
+func (m *Memory[F]) in(tier *mapper.Tier) (lists *columns.Lists[F], places []uint32, err error) {
+	var v data.View
+	var postings []F
+	for doc := range uint32(m.Views.Len()) {
+		if m.Views.View(doc, &v); tier.Has(&v) {
+			places, postings = append(places, doc), append(postings, mapper.Segments[F](&v))
+		}
+	}
+	lists, err = columns.Collapse(postings, tier.Layout.Bits(), m.Workers)
+	return lists, places, err
 }
 
 // shared finds the pairs of the tables of mapper.Tables: it sorts the postings of
@@ -154,10 +191,10 @@ func (m *Memory[F]) shared(ctx context.Context) error {
 		var err error
 		if table == mapper.Samples {
 			postings, spare = reducer.ByValue(postings, spare, m.Workers)
-			m.count(m.Layout.Tables() + table).Add(values(postings))
+			m.count(m.Tiers.Tables() + table).Add(values(postings))
 			err = m.sampled(ctx, mapper.NewSampled(m.Views, postings, spare))
 		} else {
-			postings, spare, err = Values(ctx, postings, spare, m.Workers, m.count(m.Layout.Tables()+table), func(worker int, value uint64, places []uint64) error {
+			postings, spare, err = Values(ctx, postings, spare, m.Workers, m.count(m.Tiers.Tables()+table), func(worker int, value uint64, places []uint64) error {
 				return m.workers[worker].compare.Shared(table, value, places)
 			})
 		}

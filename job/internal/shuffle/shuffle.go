@@ -32,16 +32,15 @@ import (
 // Worker groups and compares the partitions of segment tables, one at a time. It
 // is not safe for concurrent use; make one for each goroutine.
 type Worker[F columns.Fingerprint] struct {
-	layout  *simhash.Layout
+	tier    *mapper.Tier
 	group   reducer.Grouper[F]
 	compare *mapper.SegmentComparer[F]
 	parts   []F // buffer of Bucket
 }
 
-// NewWorker returns a Worker for the layout's tables that finds pairs within
-// Hamming distance k.
-func NewWorker[F columns.Fingerprint](layout *simhash.Layout, k int) *Worker[F] {
-	return &Worker[F]{layout: layout, compare: mapper.NewSegmentComparer[F](layout, k)}
+// NewWorker returns a Worker for the tier's tables.
+func NewWorker[F columns.Fingerprint](tier *mapper.Tier) *Worker[F] {
+	return &Worker[F]{tier: tier, compare: mapper.NewSegmentComparer[F](tier)}
 }
 
 // Partition calls visit with the pairs of a partition of a table: the distinct
@@ -50,7 +49,7 @@ func NewWorker[F columns.Fingerprint](layout *simhash.Layout, k int) *Worker[F] 
 // did to count, which may be nil.
 func (w *Worker[F]) Partition(ctx context.Context, table int, values []F, free columns.Mask, count *Count, visit func(a, b *F, distance int)) error {
 	var did rundir.TableCount
-	for key, mask := range w.layout.Keys(table) {
+	for key, mask := range w.tier.Layout.Keys(table) {
 		grouped, ends := w.group.Group(values, mask, free, w.compare.Target())
 		from := uint32(0)
 		for _, end := range ends {
@@ -74,7 +73,7 @@ func (w *Worker[F]) Partition(ctx context.Context, table int, values []F, free c
 // Bucket is Partition for more fingerprints than a core's cache holds. It first
 // deals them to partitions by the table's key.
 func (w *Worker[F]) Bucket(ctx context.Context, table int, values []F, count *Count, visit func(a, b *F, distance int)) error {
-	dealt, bounds, free := columns.Partitions(values, w.layout.Block(table), 1, &w.parts)
+	dealt, bounds, free := columns.Partitions(values, w.tier.Layout.Block(table), 1, &w.parts)
 	for p, end := range bounds[1:] {
 		if err := w.Partition(ctx, table, dealt[bounds[p]:end], free, count, visit); err != nil {
 			return err
@@ -108,22 +107,23 @@ func (o *Options) begin(tables int64) (advance func(int64)) {
 	return o.Pass(tables, "tables")
 }
 
-// Segments calls visit with every pair of distinct fingerprints of l within
-// Hamming distance k. It visits each pair once, as indices i < j into l, in no
-// particular order. It misses no pair, whatever the layout.
+// Segments calls visit with every pair of distinct fingerprints of l, all of
+// documents of the tier, that the tier reports. It visits each pair once, as indices
+// i < j into l, in no particular order. It misses no pair, whatever the layout.
 //
 // Workers are numbered from 0. Several may call visit at the same time, but
 // never two with the same number. When ctx is cancelled, Segments soon returns
 // the error of ctx; it has visited some of the pairs by then.
-func Segments[F columns.Fingerprint](ctx context.Context, l *columns.Lists[F], layout *simhash.Layout, k int, o Options, visit func(worker int, i, j uint32, distance int)) error {
-	if err := ctx.Err(); err != nil || k == 0 || l.Len() < 2 {
+func Segments[F columns.Fingerprint](ctx context.Context, l *columns.Lists[F], tier *mapper.Tier, o Options, visit func(worker int, i, j uint32, distance int)) error {
+	if err := ctx.Err(); err != nil || tier.K == 0 || l.Len() < 2 {
 		return err
 	}
+	layout := tier.Layout
 	advance := o.begin(int64(layout.Tables()))
 	workers := max(o.Workers, 1)
 	reduce, found := make([]*Worker[F], workers), make([]*named[F], workers)
 	for w := range reduce {
-		reduce[w] = NewWorker[F](layout, k)
+		reduce[w] = NewWorker[F](tier)
 		found[w] = &named[F]{lists: l, visit: func(i, j uint32, distance int) { visit(w, i, j, distance) }}
 	}
 	var work []F

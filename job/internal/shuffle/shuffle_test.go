@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/job/internal/shuffle"
+	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/columns"
 )
@@ -52,7 +53,7 @@ func segments[F columns.Fingerprint](t rapid.TB, l *columns.Lists[F], layout *si
 	t.Helper()
 	var mu sync.Mutex
 	busy := make([]atomic.Bool, workers)
-	err := shuffle.Segments(context.Background(), l, layout, k, shuffle.Options{Workers: workers, Counts: counts}, func(w int, i, j uint32, h int) {
+	err := shuffle.Segments(context.Background(), l, &mapper.Tier{Layout: layout, K: k}, shuffle.Options{Workers: workers, Counts: counts}, func(w int, i, j uint32, h int) {
 		if !busy[w].CompareAndSwap(false, true) {
 			t.Error("a worker's number is in use twice at once")
 		}
@@ -184,15 +185,15 @@ func TestSegmentsStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	err = shuffle.Segments(ctx, l, layout, 3, shuffle.Options{Workers: 3}, func(int, uint32, uint32, int) { cancel() })
+	err = shuffle.Segments(ctx, l, &mapper.Tier{Layout: layout, K: 3}, shuffle.Options{Workers: 3}, func(int, uint32, uint32, int) { cancel() })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	err = shuffle.Segments(context.Background(), l, layout, 3, shuffle.Options{Workers: 3}, func(int, uint32, uint32, int) { panic("of a verdict") })
+	err = shuffle.Segments(context.Background(), l, &mapper.Tier{Layout: layout, K: 3}, shuffle.Options{Workers: 3}, func(int, uint32, uint32, int) { panic("of a verdict") })
 	if err == nil {
 		t.Error("a panic is no error")
 	}
-	if err := shuffle.Segments(context.Background(), l, layout, 16, shuffle.Options{}, nil); err == nil {
+	if err := shuffle.Segments(context.Background(), l, &mapper.Tier{Layout: layout, K: 16}, shuffle.Options{}, nil); err == nil {
 		t.Error("distance 16 of 64 bits")
 	}
 }
@@ -249,7 +250,7 @@ func ExampleSegments() {
 		fmt.Println(err)
 		return
 	}
-	err = shuffle.Segments(context.Background(), lists, layout, 3, shuffle.Options{}, func(_ int, i, j uint32, h int) {
+	err = shuffle.Segments(context.Background(), lists, &mapper.Tier{Layout: layout, K: 3}, shuffle.Options{}, func(_ int, i, j uint32, h int) {
 		fmt.Println("documents", lists.Members(int(i)), "and", lists.Members(int(j)), "at distance", h)
 	})
 	fmt.Println(err)

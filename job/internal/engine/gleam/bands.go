@@ -40,7 +40,7 @@ func bandsPath(dir *rundir.Dir, split int) string {
 
 // band is the band that a record is under, if its table is one of a band's.
 func (p packing) band(key uint64) (band int, ok bool) {
-	band = simhash.Key(key).Table() - p.layout.Tables()
+	band = simhash.Key(key).Table() - p.tiers.Tables()
 	return band, band >= 0 && band < sketch.Bands
 }
 
@@ -105,7 +105,7 @@ func (p packing) writeShared(ctx context.Context, dir *rundir.Dir, documents *en
 
 // eachKey calls yield with all records of a split's documents.
 func (p packing) eachKey(ctx context.Context, documents *engine.Documents, split int, yield func(data.Posting)) error {
-	keys := mapper.NewKeyEmitter(p.layout, p.rule)
+	keys := mapper.NewKeyEmitter(p.tiers, p.rule)
 	return documents.Each(ctx, documents.First(split), documents.First(split+1), p.columns(), func(doc uint64, r *views.Row) error {
 		return keys.Postings(0, p.tables, &r.View, doc, func(k data.Posting) error {
 			yield(k)

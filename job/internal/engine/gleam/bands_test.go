@@ -22,7 +22,7 @@ import (
 func TestSharedBands(t *testing.T) {
 	dir, cfg := openRun(t), config.Default()
 	documents := writeViews(t, dir, cfg, plantedtest.Alike(4000))
-	p, err := newPacking(cfg, documents.Len())
+	p, err := newPacking(cfg, engine.Rule(cfg.Match), []uint64{documents.Len()})
 	if err != nil {
 		t.Fatal(err)
 	}

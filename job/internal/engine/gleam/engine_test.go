@@ -263,6 +263,7 @@ func verifiedEqualsLocal(t *testing.T, c *testCluster) {
 			pairsEqualLocal(t, c, cfg, plantedtest.Views(4000, bits))
 		}
 	}
+	pairsEqualLocal(t, c, presetConfig(t, config.PresetPiecewise, 64), plantedtest.Lengths(4000, 64))
 }
 
 func pairsEqualLocal(t *testing.T, c *testCluster, cfg config.Config, docs []data.View) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/engine"
@@ -34,6 +35,7 @@ import (
 type matchPayload struct {
 	Splits      int
 	Documents   uint64
+	Sizes       []uint64 // of the rule's tiers
 	First, Last int
 	References  uint64 // to documents, under keys of those tables, that have to arrive
 }
@@ -54,10 +56,15 @@ func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.D
 	if n < 2 {
 		return nil
 	}
-	p, err := newPacking(job.Config, n)
-	if err == nil {
-		p.rule, err = engine.RuleOf(job.Dir.Path(), job.Config.Match)
+	rule, err := engine.RuleOf(job.Dir.Path(), job.Config.Match)
+	if err != nil {
+		return err
 	}
+	sizes, err := documents.Sizes(ctx, rule.Tiers(), runtime.GOMAXPROCS(0))
+	if err != nil {
+		return err
+	}
+	p, err := newPacking(job.Config, rule, sizes)
 	if err != nil {
 		return err
 	}
@@ -65,13 +72,13 @@ func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.D
 	if err != nil {
 		return err
 	}
-	r, counts := e.run(job, "match"), shuffle.NewCounts(p.layout, p.rule)
+	r, counts := e.run(job, "match"), shuffle.NewCounts(p.tiers, p.rule)
 	for first := 0; first < p.tables; {
 		var m matchPayload
 		finals := 0
 		err := r.Do(ctx, func(s *attempt.Spec, agents []cluster.Agent) error {
 			limit := cluster.Total(agents).Memory / 2
-			m = matchPayload{Splits: len(job.Splits), Documents: n, First: first, Last: first}
+			m = matchPayload{Splits: len(job.Splits), Documents: n, Sizes: sizes, First: first, Last: first}
 			for m.Last < p.tables {
 				more := references[m.Last]
 				if m.Last > first && int64(m.References+more)*shuffleBytes > limit {
@@ -253,10 +260,11 @@ func (w *worker) match() (packing, matchPayload, error) {
 	if err != nil {
 		return packing{}, m, err
 	}
-	p, err := newPacking(w.spec.Config, m.Documents)
-	if err == nil {
-		p.rule, err = engine.RuleOf(w.spec.Run, w.spec.Config.Match)
+	rule, err := engine.RuleOf(w.spec.Run, w.spec.Config.Match)
+	if err != nil {
+		return packing{}, m, err
 	}
+	p, err := newPacking(w.spec.Config, rule, m.Sizes)
 	return p, m, err
 }
 
@@ -353,7 +361,7 @@ func finalOver[F columns.Fingerprint](w *worker, p packing, m matchPayload) (err
 		batch = batch[:0]
 		return err
 	})
-	reduce, counts := shuffle.NewFinal[F](p.layout, p.rule, mapper.NewComparer(p.rule, reader.View, verify.Add)), shuffle.NewCounts(p.layout, p.rule)
+	reduce, counts := shuffle.NewFinal[F](p.tiers, mapper.NewComparer(p.rule, reader.View, verify.Add)), shuffle.NewCounts(p.tiers, p.rule)
 	references := uint64(0)
 	for table := range came.tables {
 		references += uint64(came.tables[table].Documents())

@@ -8,7 +8,6 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/wire"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/views"
@@ -30,33 +29,31 @@ import (
 // more is sent as several, one after the other.
 const listDocs = 64 << 10
 
-// packing packs and unpacks records of one layout and rule.
+// packing packs and unpacks records of one rule and the layouts of its tiers.
 type packing struct {
-	layout *simhash.Layout
+	tiers  mapper.Tiers
 	rule   mapper.Rule
 	keys   *mapper.KeyEmitter
 	tables int
 	wide   bool
 }
 
-func newPacking(c config.Config, documents uint64) (packing, error) {
-	layout, err := simhash.ChooseLayout(c.Features.Bits, c.Match.Distance, documents)
-	if err != nil {
-		return packing{}, err
+// newPacking returns the packing for tiers of these sizes.
+func newPacking(c config.Config, rule mapper.Rule, sizes []uint64) (packing, error) {
+	p := packing{tiers: rule.Tiers(), rule: rule, wide: c.Features.Bits > 64}
+	if len(sizes) != len(p.tiers) {
+		return p, fmt.Errorf("%w: sizes of %d tiers of %d", wire.ErrFrame, len(sizes), len(p.tiers))
 	}
-	p := packing{layout: layout, rule: engine.Rule(c.Match), wide: c.Features.Bits > 64}
-	p.keys = mapper.NewKeyEmitter(layout, p.rule)
+	if err := p.tiers.Choose(c.Features.Bits, sizes); err != nil {
+		return p, err
+	}
+	p.keys = mapper.NewKeyEmitter(p.tiers, p.rule)
 	p.tables = p.keys.Tables()
 	return p, nil
 }
 
 // columns are those of the views that the keys are made of.
-func (p packing) columns() views.Columns {
-	if p.tables > p.layout.Tables() {
-		return views.Verdict
-	}
-	return 0
-}
+func (p packing) columns() views.Columns { return views.Reading(p.keys.Reads()) }
 
 // appendPosting appends the record of a document under a key.
 func (p packing) appendPosting(dst []byte, r data.Posting) []byte {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/wire"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/reducer"
@@ -26,7 +27,15 @@ func TestRecordsSurvive(t *testing.T) {
 		cfg := config.Default()
 		cfg.Features.Bits, cfg.Match.Distance = rapid.SampledFrom([]int{32, 64, 128}).Draw(t, "bits"), rapid.IntRange(0, 5).Draw(t, "k")
 		cfg.Match.Containment = 0.8
-		p, err := newPacking(cfg, rapid.Uint64Range(0, 1<<33).Draw(t, "documents"))
+		if rapid.IntRange(0, 2).Draw(t, "by length") == 0 {
+			cfg.Match.Distance, cfg.Match.Verify, cfg.Match.Bands, cfg.Match.ShortTexts, cfg.Match.Containment = 8, config.VerifyLength, false, false, 0
+		}
+		rule, documents := engine.Rule(cfg.Match), rapid.Uint64Range(0, 1<<33)
+		var sizes []uint64
+		for range rule.Tiers() {
+			sizes = append(sizes, documents.Draw(t, "documents"))
+		}
+		p, err := newPacking(cfg, rule, sizes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +59,7 @@ func recordsSurvive[F columns.Fingerprint](t *rapid.T, p packing) {
 	n, m := uint32(0), uint32(0)
 	for range rapid.IntRange(0, 20).Draw(t, "n") {
 		f := simhash.Fingerprint{Lo: rapid.Uint64().Draw(t, "lo")}
-		switch p.layout.Bits() {
+		switch p.tiers[0].Layout.Bits() {
 		case 32:
 			f.Lo &= 1<<32 - 1
 		case 128:
@@ -116,7 +125,7 @@ func recordsSurvive[F columns.Fingerprint](t *rapid.T, p packing) {
 }
 
 func FuzzPostingLists(f *testing.F) {
-	p, err := newPacking(config.Default(), 1000)
+	p, err := newPacking(config.Default(), engine.Rule(config.Default().Match), []uint64{1000})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/neardup/neardup/job/internal/shuffle"
 	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
-	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/columns"
 )
 
@@ -18,7 +17,8 @@ type join struct {
 	job       *engine.Job
 	documents *engine.Documents
 	rule      mapper.Rule
-	layout    *simhash.Layout
+	tiers     mapper.Tiers
+	bits      int // of a fingerprint
 	workers   int
 	limit     int64 // bytes
 	out       *batches
@@ -26,7 +26,7 @@ type join struct {
 }
 
 // count returns the count of mapper.Tables[table].
-func (j *join) count(table int) *shuffle.Count { return j.counts[j.layout.Tables()+table] }
+func (j *join) count(table int) *shuffle.Count { return j.counts[j.tiers.Tables()+table] }
 
 // Memory of a join in memory, in bytes a document, beside seven times the width
 // of its fingerprint (measured, see job/docs/benchmarks).
@@ -57,7 +57,7 @@ func (j *join) viewBytes() int64 {
 }
 
 func inMemory[F columns.Fingerprint](ctx context.Context, j *join) error {
-	m := &shuffle.Memory[F]{Rule: j.rule, Layout: j.layout, Options: shuffle.Options{Workers: j.workers, Counts: j.counts, Pass: j.job.Pass.Begin}}
+	m := &shuffle.Memory[F]{Rule: j.rule, Tiers: j.tiers, Options: shuffle.Options{Workers: j.workers, Counts: j.counts, Pass: j.job.Pass.Begin}}
 	numbers, err := load(ctx, j, m)
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func inMemory[F columns.Fingerprint](ctx context.Context, j *join) error {
 // that the rule needs, load takes them instead. The join calls documents by their
 // places; numbers[i] is the document number of place i.
 func load[F columns.Fingerprint](ctx context.Context, j *join, m *shuffle.Memory[F]) (numbers []uint64, err error) {
-	if prints := j.documents.TakePrints(); prints != nil && !j.rule.Verified && j.layout.Bits() == 64 {
+	if prints := j.documents.TakePrints(); prints != nil && !j.rule.Verified && j.bits == 64 {
 		if lists, ok := any(prints.Lists).(*columns.Lists[F]); ok {
 			m.Lists = lists
 			return prints.Docs, nil
@@ -98,7 +98,7 @@ func load[F columns.Fingerprint](ctx context.Context, j *join, m *shuffle.Memory
 	if err != nil {
 		return nil, err
 	}
-	m.Lists, err = columns.Collapse(postings, j.layout.Bits(), j.workers)
+	m.Lists, err = columns.Collapse(postings, j.bits, j.workers)
 	return numbers, err
 }
 

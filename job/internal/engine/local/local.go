@@ -18,7 +18,6 @@ import (
 	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/shuffle"
-	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/columns"
 )
 
@@ -61,13 +60,17 @@ func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.D
 	if err != nil {
 		return err
 	}
-	layout, err := simhash.ChooseLayout(job.Config.Features.Bits, rule.K, documents.Len())
+	tiers, bits := rule.Tiers(), job.Config.Features.Bits
+	sizes, err := documents.Sizes(ctx, tiers, e.workers)
 	if err != nil {
 		return err
 	}
-	j := &join{job: job, documents: documents, rule: rule, layout: layout, workers: e.workers, limit: job.Config.Execution.MemoryLimit(), out: newBatches(emit, e.workers)}
-	j.counts = shuffle.NewCounts(layout, rule)
-	if layout.Bits() > 64 {
+	if err := tiers.Choose(bits, sizes); err != nil {
+		return err
+	}
+	j := &join{job: job, documents: documents, rule: rule, tiers: tiers, bits: bits, workers: e.workers, limit: job.Config.Execution.MemoryLimit(), out: newBatches(emit, e.workers)}
+	j.counts = shuffle.NewCounts(tiers, rule)
+	if bits > 64 {
 		err = match[columns.Uint128](ctx, j)
 	} else {
 		err = match[uint64](ctx, j)

@@ -103,16 +103,20 @@ func shuffled(salts, shards int) way {
 func shuffledOver[F columns.Fingerprint](t fataler, cfg config.Config, documents *engine.Documents, salts, shards int) (pairs []data.Pair) {
 	t.Helper()
 	rule := engine.Rule(cfg.Match)
-	layout, err := simhash.ChooseLayout(cfg.Features.Bits, rule.K, documents.Len())
+	tiers := rule.Tiers()
+	sizes, err := documents.Sizes(context.Background(), tiers, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := mapper.NewKeyEmitter(layout, rule)
+	if err := tiers.Choose(cfg.Features.Bits, sizes); err != nil {
+		t.Fatal(err)
+	}
+	keys := mapper.NewKeyEmitter(tiers, rule)
 	came := make([][]reducer.Postings[F], shards*salts) // by partition, by table
 	for i := range came {
 		came[i] = make([]reducer.Postings[F], keys.Tables())
 	}
-	err = documents.Each(context.Background(), 0, documents.Len(), views.Verdict, func(doc uint64, r *views.Row) error {
+	err = documents.Each(context.Background(), 0, documents.Len(), views.Reading(keys.Reads()), func(doc uint64, r *views.Row) error {
 		return keys.Postings(0, keys.Tables(), &r.View, doc, func(p data.Posting) error {
 			at := mapper.Shard(p.Key, shards)*salts + mapper.Salt(p.Hi, p.Lo, salts)
 			key := simhash.Key(p.Key)
@@ -137,7 +141,7 @@ func shuffledOver[F columns.Fingerprint](t fataler, cfg config.Config, documents
 		}
 		return nil
 	})
-	final := shuffle.NewFinal[F](layout, rule, compare)
+	final := shuffle.NewFinal[F](tiers, compare)
 	for shard := range shards {
 		for table := range keys.Tables() {
 			var postings reducer.Postings[F]
@@ -170,7 +174,7 @@ func bruteForce(all []data.View, rule mapper.Rule) (pairs []data.Pair) {
 		if !rule.Verified {
 			return a.Hi == b.Hi && a.Lo == b.Lo
 		}
-		return a.Equal(b) && (a.Sketch != [data.SketchSize]byte{} || len(a.Letters) > 0)
+		return a.Equal(b) && (!rule.Estimates() || a.Sketch != [data.SketchSize]byte{} || len(a.Letters) > 0)
 	}
 	var units []int
 	for i := range all {
@@ -255,10 +259,13 @@ func drawConfig(t *rapid.T) config.Config {
 	cfg.Features.Bits = rapid.SampledFrom([]int{32, 64, 128}).Draw(t, "bits")
 	m := &cfg.Match
 	m.Distance = rapid.IntRange(0, 8).Draw(t, "k")
-	m.Verify = rapid.SampledFrom([]string{config.VerifyNone, config.VerifySketch, config.VerifyTexts, config.VerifySketch}).Draw(t, "verify")
+	m.Verify = rapid.SampledFrom([]string{config.VerifyNone, config.VerifySketch, config.VerifyTexts, config.VerifySketch, config.VerifyLength}).Draw(t, "verify")
 	m.Bands, m.ShortTexts = rapid.IntRange(0, 3).Draw(t, "bands") > 0, rapid.IntRange(0, 3).Draw(t, "short texts") > 0
+	if m.Verify == config.VerifyLength { // as the preset piecewise
+		m.Distance, m.Bands, m.ShortTexts = m.Distance+3, false, false
+	}
 	m.Containment = 0
-	if m.Verified() {
+	if m.Sketched() {
 		m.Containment = rapid.SampledFrom([]float64{0, 0.8}).Draw(t, "containment")
 	}
 	m.Border = 0
@@ -293,7 +300,7 @@ func drawDocuments(t *rapid.T, cfg config.Config) []data.View {
 		if !cfg.Match.Verified() {
 			return v
 		}
-		v.Length = rapid.SampledFrom([]uint32{50, 1000}).Draw(t, "length")
+		v.Length = rapid.SampledFrom([]uint32{50, 1000, 200, 499, 500}).Draw(t, "length")
 		if rapid.IntRange(0, 9).Draw(t, "empty") > 0 {
 			v.Sketch[39] = 1
 			for i := range rapid.IntRange(0, 30).Draw(t, "unlike") {
@@ -366,6 +373,50 @@ func TestManyDocumentsEveryWay(t *testing.T) {
 			if wrong := difference(w.find(t, dir, cfg, d), want); wrong != "" {
 				t.Errorf("%d bits, %s: %s", bits, w.name, wrong)
 			}
+		}
+	}
+}
+
+// With a limit by length short texts have tables of their own, and each way finds
+// what both tiers together have to.
+func TestLengthsEveryWay(t *testing.T) {
+	n := sized(4000)
+	for _, bits := range []int{64, 128} {
+		cfg, err := config.Default().WithPreset(config.PresetPiecewise)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Features.Bits = bits
+		documents, rule := plantedtest.Lengths(n, bits), engine.Rule(cfg.Match)
+		dir := openRun(t)
+		d := write(t, dir, cfg, 3, documents)
+		want := bruteForce(documents, rule)
+		far := 0 // pairs of the second tier
+		for _, p := range want {
+			if int(p.Distance) > sketch.PieceLong {
+				far++
+			}
+		}
+		if far < n/30 || len(want)-far < n/30 {
+			t.Fatalf("%d pairs, %d of them far: the test shows nothing", len(want), far)
+		}
+		for _, w := range ways("30KiB", "100KiB") {
+			if wrong := difference(w.find(t, dir, cfg, d), want); wrong != "" {
+				t.Errorf("%d bits, %s: %s", bits, w.name, wrong)
+			}
+		}
+		sizes, err := d.Sizes(t.Context(), rule.Tiers(), 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		short := uint64(0)
+		for i := range documents {
+			if documents[i].Length < sketch.PiecesFrom && !d.Excluded(uint64(i)) {
+				short++
+			}
+		}
+		if !slices.Equal(sizes, []uint64{uint64(n), short}) || short > uint64(n)*3/4 {
+			t.Errorf("tiers of %d documents, want %d and %d", sizes, n, short)
 		}
 	}
 }

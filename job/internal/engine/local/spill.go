@@ -23,7 +23,7 @@ import (
 // records that belong together share a bucket and a bucket fits into memory.
 // Then each worker loads one bucket at a time.
 //
-//	documents
+//	documents of a tier
 //	   │ 1 deal by hash of the fingerprint
 //	   ▼
 //	collapse ── documents of one fingerprint ─────────────────────┐
@@ -52,7 +52,9 @@ import (
 type spiller[F columns.Fingerprint] struct {
 	*join
 	dir      string
-	distinct *spill.Buckets  // records of fingerprint and document, sorted within each bucket
+	tier     *mapper.Tier    // at hand
+	first    int             // number of its first table
+	distinct *spill.Buckets  // records of fingerprint and document of the tier, sorted within each bucket
 	n        int             // number of buckets of fingerprints
 	blocks   int             // number of buckets of a segment table
 	open     *spill.Buckets  // candidates, a bucket for each chunk of first documents
@@ -79,8 +81,6 @@ func spilled[F columns.Fingerprint](ctx context.Context, j *join) (err error) {
 	documents := int64(j.documents.Len())
 	parts := func(bytes int64) int { return int(documents*bytes*int64(j.workers)/j.limit) + j.workers }
 	s.n, s.blocks, s.chunks = parts(2*7*int64(width[F]())), parts(6*int64(width[F]())), parts(2*j.viewBytes())
-	s.distinct = s.buckets(s.n, width[F]()+state.NumberBytes, false)
-	defer func() { err = errors.Join(err, s.distinct.Close()) }()
 	s.open = s.buckets(s.chunks, candidateBytes, false)
 	defer func() { err = errors.Join(err, s.open.Close()) }()
 	s.readers = perWorker(s.workers, func(int) *views.Reader { return s.documents.Reader() })
@@ -89,8 +89,12 @@ func spilled[F columns.Fingerprint](ctx context.Context, j *join) (err error) {
 			r.Close()
 		}
 	}()
-	if err := s.near(ctx); err != nil {
-		return err
+	for t := range s.tiers {
+		s.tier = &s.tiers[t]
+		if err := s.near(ctx); err != nil {
+			return err
+		}
+		s.first += s.tier.Layout.Tables()
 	}
 	if j.rule.Sketched() {
 		if err := s.shared(ctx); err != nil {
@@ -168,12 +172,14 @@ func (s *spiller[F]) chunkDocuments() uint64 {
 	return s.documents.Len()/uint64(s.chunks) + 1
 }
 
-// near does steps 1 to 3: it finds documents with the same fingerprint, and
-// documents whose fingerprints are within the distance.
+// near does steps 1 to 3 for the tier: it finds documents with the same fingerprint,
+// and documents whose fingerprints are within the distance.
 func (s *spiller[F]) near(ctx context.Context) (err error) {
-	tables := s.layout.Tables()
+	tables := s.tier.Layout.Tables()
 	passes := 4 + tables // deal, collapse, the tables, and name twice
 	s.advance = s.job.Pass.Begin(int64(passes*passParts), "parts")
+	s.distinct = s.buckets(s.n, width[F]()+state.NumberBytes, false)
+	defer func() { err = errors.Join(err, s.distinct.Close()) }()
 	raw := s.buckets(s.n, width[F]()+state.NumberBytes, false)
 	defer func() { err = errors.Join(err, raw.Close()) }()
 	if err := s.deal(ctx, raw); err != nil {
@@ -203,15 +209,15 @@ const passParts = 1000
 // done reports to advance that item i of the n items of a pass is done.
 func (s *spiller[F]) done(i, n int) { s.advance(int64(passParts*(i+1)/n - passParts*i/n)) }
 
-// deal writes a record of fingerprint and document number for each document of
-// normal length, dealt by a hash of the fingerprint.
+// deal writes a record of fingerprint and document number for each document of the
+// tier, dealt by a hash of the fingerprint.
 func (s *spiller[F]) deal(ctx context.Context, raw *spill.Buckets) error {
 	out := s.dealers(raw)
 	err := s.each(ctx, s.documents.Parts(), func(worker, split int) error {
 		defer s.done(split, s.documents.Parts())
 		var record []byte
-		return s.documents.Each(ctx, s.documents.First(split), s.documents.First(split+1), 0, func(doc uint64, r *views.Row) error {
-			if !r.View.Normal {
+		return s.documents.Each(ctx, s.documents.First(split), s.documents.First(split+1), views.Reading(s.tier.Reads()), func(doc uint64, r *views.Row) error {
+			if !s.tier.Has(&r.View) {
 				return nil
 			}
 			f := mapper.Segments[F](&r.View)
@@ -222,15 +228,16 @@ func (s *spiller[F]) deal(ctx context.Context, raw *spill.Buckets) error {
 	return errors.Join(err, flush(out))
 }
 
-// collapse sorts the buckets of raw into s.distinct. It compares the documents
-// of each fingerprint with each other, and deals each distinct fingerprint to
-// first, by its block in table 0. It drops the buckets of raw.
+// collapse sorts the buckets of raw into s.distinct, and deals each distinct
+// fingerprint to first, by its block in the tier's first table. In the first tier it
+// compares the documents of each fingerprint with each other. It drops the buckets of
+// raw.
 func (s *spiller[F]) collapse(ctx context.Context, raw, first *spill.Buckets) error {
 	compare, candidates := s.comparers()
 	out, blocks := s.dealers(s.distinct), s.dealers(first)
-	keys := make([][]*shuffle.Keys[F], s.layout.Tables()) // by table and worker
+	keys := make([][]*shuffle.Keys[F], s.tier.Layout.Tables()) // by table and worker
 	for table := range keys {
-		keys[table] = perWorker(s.workers, func(int) *shuffle.Keys[F] { return shuffle.NewKeys[F](s.layout, table) })
+		keys[table] = perWorker(s.workers, func(int) *shuffle.Keys[F] { return shuffle.NewKeys[F](s.tier.Layout, table) })
 	}
 	err := s.each(ctx, s.n, func(worker, b int) error {
 		defer s.done(b, s.n)
@@ -241,6 +248,9 @@ func (s *spiller[F]) collapse(ctx context.Context, raw, first *spill.Buckets) er
 				if len(members) > 0 {
 					keys[table][worker].Add(&of, len(members))
 				}
+			}
+			if s.first > 0 {
+				return nil
 			}
 			return compare[worker].Shared(mapper.SegmentTables, 0, members)
 		}
@@ -266,7 +276,7 @@ func (s *spiller[F]) collapse(ctx context.Context, raw, first *spill.Buckets) er
 		return errors.Join(err, raw.Drop(b))
 	})
 	for table := range keys {
-		shuffle.AddKeys(s.counts[table], keys[table]...)
+		shuffle.AddKeys(s.counts[s.first+table], keys[table]...)
 	}
 	return errors.Join(err, flush(out), flush(blocks), flush(candidates))
 }
@@ -277,7 +287,7 @@ func (s *spiller[F]) table() *spill.Buckets { return s.buckets(s.blocks, width[F
 // putBlock puts record, which holds the fingerprint f, into the bucket of f's
 // block in a table.
 func (s *spiller[F]) putBlock(to *spill.Dealer, table int, f F, record []byte) error {
-	return to.Put(bucketOf(columns.Masked(f, s.layout.Block(table)), s.blocks), record, nil)
+	return to.Put(bucketOf(columns.Masked(f, s.tier.Layout.Block(table)), s.blocks), record, nil)
 }
 
 // nearTable finds the near pairs of a segment table, bucket by bucket. It deals
@@ -293,7 +303,7 @@ func (s *spiller[F]) nearTable(ctx context.Context, table int, this, next, found
 		if err != nil {
 			return err
 		}
-		if table+1 < s.layout.Tables() {
+		if table+1 < s.tier.Layout.Tables() {
 			for at := 0; at < len(heads); at += w {
 				if err := s.putBlock(blocks[worker], table+1, value[F](heads[at:]), heads[at:at+w]); err != nil {
 					return err
@@ -302,11 +312,11 @@ func (s *spiller[F]) nearTable(ctx context.Context, table int, this, next, found
 		}
 		values := inPlace[F](heads)
 		if reduce[worker] == nil {
-			reduce[worker] = shuffle.NewWorker[F](s.layout, s.rule.K)
+			reduce[worker] = shuffle.NewWorker[F](s.tier)
 		}
 		var record []byte
 		var failed error
-		err = reduce[worker].Bucket(ctx, table, values, s.counts[table], func(x, y *F, distance int) {
+		err = reduce[worker].Bucket(ctx, table, values, s.counts[s.first+table], func(x, y *F, distance int) {
 			record = append(appendValue(appendValue(record[:0], *x), *y), byte(distance))
 			if failed == nil {
 				failed = out[worker].Put(bucketOf(*x, s.n), record, nil)

@@ -100,6 +100,27 @@ func Prints(n, bits int) []data.View {
 	return out
 }
 
+// Lengths makes n documents of all lengths around those at which a rule by length
+// changes: Prints, and copies of others with up to a dozen bits changed, most of them
+// in length, too.
+func Lengths(n, bits int) []data.View {
+	r := rand.New(rand.NewPCG(3, uint64(bits)))
+	out := Prints(n, bits)
+	for i := range out {
+		v := &out[i]
+		if i > 10 && i%2 == 0 {
+			*v = out[r.IntN(i)]
+			for range r.IntN(13) {
+				v.Lo ^= 1 << r.IntN(min(bits, 64))
+			}
+		}
+		if v.Length == 0 || i%3 > 0 {
+			v.Length = uint32(1 + r.IntN(800))
+		}
+	}
+	return out
+}
+
 // Views makes n documents with Prints and sketches: of copies alike more or
 // less, some of them of equal fingerprints, of hot bands, of short length,
 // and short texts with their edits.
