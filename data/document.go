@@ -22,6 +22,7 @@ type Document struct {
 	ID       []byte  // URL or record id; empty when the input has none
 	Title    []byte  // the document's own title field
 	Text     []byte  // plain text, UTF-8 not guaranteed
+	Body     int     // where in Text the body of short news begins: the title and summary before it are kept, and not compared. 0 of most documents
 	Language []byte  // what the input says that the text is in: a tag as it stands there, or several; empty when it says nothing
 	Date     int64   // Unix milliseconds; NoDate when unknown
 	Rank     float64 // value of the rank column; NaN when there is none
@@ -49,8 +50,11 @@ const NoDate = math.MinInt64
 // Reset empties doc and keeps the capacity of its slices.
 func (d *Document) Reset() {
 	d.ID, d.Title, d.Text, d.Language, d.Raw = d.ID[:0], d.Title[:0], d.Text[:0], d.Language[:0], d.Raw[:0]
-	d.Date, d.Rank, d.Cut, d.None, d.Offset = NoDate, math.NaN(), false, "", 0
+	d.Body, d.Date, d.Rank, d.Cut, d.None, d.Offset = 0, NoDate, math.NaN(), false, "", 0
 }
+
+// Compared returns what of the text is compared with that of other documents.
+func (d *Document) Compared() []byte { return d.Text[min(d.Body, len(d.Text)):] }
 
 // Reader yields the documents of one split, in the order of the input.
 //

@@ -42,6 +42,7 @@ type TextRow struct {
 	DocID []byte
 	Title []byte
 	Text  []byte
+	Body  int32 // as Document.Body, in characters
 	Row   int64
 }
 
@@ -186,6 +187,8 @@ var Texts = Table[TextRow]{Name: "texts", GroupBytes: 16 << 20, PageBytes: 1 << 
 		String: func(r *TextRow) *[]byte { return &r.Title }},
 	{Name: "text", Doc: "text of the document, as it was extracted from the page; what is not its own is in it", NoStats: true,
 		String: func(r *TextRow) *[]byte { return &r.Text }},
+	{Name: "body_from", Unit: "characters", Doc: "where the body begins in the text of short news: Unicode code points, counted from 0. The title and summary before it are not compared", Few: true, NoStats: true, Later: true,
+		Int32: func(r *TextRow) *int32 { return &r.Body }},
 	{Name: "row", Doc: docRow, NoStats: true,
 		Row: func(r *TextRow) *int64 { return &r.Row }},
 }}

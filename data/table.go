@@ -30,6 +30,7 @@ type Column[R any] struct {
 	Few     bool // few different values: the column has a dictionary
 	Random  bool // random bits: the column is not compressed
 	NoStats bool // nobody looks for a range of values: no smallest and largest are kept
+	Later   bool // files of earlier programs lack the column: the field stays as it is
 
 	// Exactly one of these is set. Its name says the type of the values, its
 	// result where a row has them.

@@ -34,6 +34,7 @@ func TestColumnsAreFilled(t *testing.T) {
 	cfg.Output.Annotate = config.AnnotateTable
 	var runs []string
 	names := nightstest.Crawl(t, dir, 2, 40)
+	archive, _, _ := shortNews(t)
 	for i, night := range names {
 		lines := []string{
 			fmt.Sprintf(`{"id":"http://ranked.example/%d","text":%q,"rank":%d}`, i, text(5, 120), i+1),
@@ -46,7 +47,7 @@ func TestColumnsAreFilled(t *testing.T) {
 		more := jsonl(t, filepath.Join(dir, night+"-more.jsonl"), lines...)
 		cfg.Library = config.Library{Path: filepath.Join(dir, "lib"), Night: night}
 		out := filepath.Join(dir, "run-"+night)
-		runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{filepath.Join(dir, night+".jsonl"), filepath.Join(dir, "sample"), more}, Out: out, Config: cfg})
+		runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{filepath.Join(dir, night+".jsonl"), filepath.Join(dir, "sample"), more, archive}, Out: out, Config: cfg})
 		runs = append(runs, out)
 	}
 	lib := []string{filepath.Join(dir, "lib")}

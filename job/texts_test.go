@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -158,6 +159,64 @@ func TestTextsTable(t *testing.T) {
 		}
 		if len(kept) > 0 || readFile(t, path) != readFile(t, dumped) {
 			t.Errorf("%s: the clean dump is not that of the archive; %d are not of it", name, len(kept))
+		}
+	}
+}
+
+// shortNews writes an archive of three pages, a, b and c: a and b have the same body
+// under two titles, c another body under the title of a. It returns its path and, of
+// the address of each page, its text and the body of that.
+func shortNews(t *testing.T) (path string, texts, bodies map[string]string) {
+	t.Helper()
+	const (
+		titleA = "人民日报社论：从伟大胜利中汲取奋勇前进的力量，纪念胜利八十周年"
+		titleB = "十四届全国人大四次会议明天上午举行闭幕会，本台将直播大会盛况"
+		bodyA  = "新闻频道消息：本次列车全长三百二十公里，沿途设有九个车站，计划于明年年底以前全部建成通车。"
+		bodyC  = "新闻频道消息：考察队昨天回到上海，他们在南极完成了水文、大气和海冰的调查，并布放了两套潜标。"
+	)
+	var crawl bytes.Buffer
+	z := gzip.NewWriter(&crawl)
+	texts, bodies = map[string]string{}, map[string]string{}
+	for _, p := range []struct{ name, title, body string }{{"a", titleA, bodyA}, {"b", titleB, bodyA}, {"c", titleA, bodyC}} {
+		url := "http://news.example/" + p.name
+		html := "<title>" + p.title + "_新闻频道</title><div id=nav><a href=/>首页</a><a href=/n>新闻</a></div><div class=content_area><h1>" + p.title +
+			"</h1><div class=abstract><p>摘要：" + p.title + "</p></div><div class=content><p>" + p.body + "</p></div></div><div id=footer><a href=/a>关于我们</a> 版权所有</div>"
+		fmt.Fprintf(z, "WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: %s\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n", url, len(html), html)
+		texts[url], bodies[url] = p.title+"\n摘要："+p.title+"\n"+p.body, p.body
+	}
+	path = filepath.Join(t.TempDir(), "news.warc.gz")
+	if err := errors.Join(z.Close(), os.WriteFile(path, crawl.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return path, texts, bodies
+}
+
+// The same body under another title is a copy, and another body under the same title
+// is none. What the clean dump and the texts hold has title and summary.
+func TestHeadlinesAreKept(t *testing.T) {
+	input, texts, bodies := shortNews(t)
+	for _, preset := range []string{config.PresetBalanced, config.PresetThorough} {
+		cfg, err := config.Default().WithPreset(preset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := filepath.Join(t.TempDir(), "out")
+		if s := runJob(t, 1, job.Request{Command: job.CommandRun, Inputs: []string{input}, Out: out, Config: cfg}); s.Matched != 2 || s.Kept != 2 {
+			t.Errorf("%s: %d matched, %d kept: want a and b alone to match", preset, s.Matched, s.Kept)
+		}
+		for _, doc := range readClean(t, filepath.Join(out, rundir.Clean, rundir.PartName(0, ".jsonl.gz"))) {
+			if doc["text"] != texts[doc["id"]] {
+				t.Errorf("%s: the clean dump has %q of %s, want %q", preset, doc["text"], doc["id"], texts[doc["id"]])
+			}
+		}
+		docs, err := runs.ReadDocuments(t.Context(), out, slices.Sorted(maps.Keys(texts)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, doc := range docs {
+			if id := string(doc.ID); string(doc.Text) != texts[id] || string(doc.Compared()) != bodies[id] {
+				t.Errorf("%s: of %s %q is compared of %q", preset, doc.ID, doc.Compared(), doc.Text)
+			}
 		}
 	}
 }

@@ -52,8 +52,9 @@ func NewFingerprinter(w *simhash.Workspace, sketches bool, templates *template.M
 	return &Fingerprinter{workspace: w, sketches: sketches, templates: templates}
 }
 
-// Text returns the document's text without its site's boilerplate. The result is
-// valid until the next call.
+// Text returns what is compared of the document: its text without title and summary,
+// if it is short news, and without its site's boilerplate. The result is valid until
+// the next call.
 func (f *Fingerprinter) Text(doc *data.Document) []byte {
 	text, _ := f.own(doc)
 	return text
@@ -61,12 +62,12 @@ func (f *Fingerprinter) Text(doc *data.Document) []byte {
 
 // own is Text, and says how much boilerplate it removed.
 func (f *Fingerprinter) own(doc *data.Document) ([]byte, template.Left) {
-	site := template.Site(doc.ID)
+	site, text := template.Site(doc.ID), doc.Compared()
 	if blocks, _ := f.templates.Site(site); blocks == 0 {
-		return doc.Text, template.Left{}
+		return text, template.Left{}
 	}
 	var left template.Left
-	f.text, left = f.templates.Suppress(f.text[:0], site, doc.Text)
+	f.text, left = f.templates.Suppress(f.text[:0], site, text)
 	return f.text, left
 }
 

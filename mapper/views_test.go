@@ -1,7 +1,9 @@
 package mapper
 
 import (
+	"bytes"
 	"encoding/binary"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -171,6 +173,14 @@ func TestFingerprinterMakesViews(t *testing.T) {
 	f.Fingerprint(&data.Document{ID: []byte("c"), Text: []byte("?!")}, "in", &row)
 	if len(row.Letters) > 0 || len(row.Sketch) > 0 {
 		t.Fatalf("got %+v", row)
+	}
+	headline := "短新闻的标题\n以及摘要\n"
+	short := data.Document{ID: []byte("d"), Text: []byte(headline + long), Body: len(headline)}
+	f.Fingerprint(&data.Document{ID: []byte("d"), Text: []byte(long)}, "in", &row)
+	body := row
+	body.Sketch = bytes.Clone(row.Sketch)
+	if f.Fingerprint(&short, "in", &row); !reflect.DeepEqual(row, body) || string(f.Text(&short)) != long {
+		t.Fatalf("title and summary are compared: got %+v, want %+v", row, body)
 	}
 	NewFingerprinter(analyzer.NewWorkspace(), false, nil).Fingerprint(&data.Document{ID: []byte("a"), Text: []byte(long)}, "in", &row)
 	if len(row.Sketch) > 0 {

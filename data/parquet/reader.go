@@ -128,7 +128,7 @@ func (r *TableReader[R]) open(t *data.Table[R], want []string, foreign *data.For
 		switch {
 		case err != nil:
 			return fmt.Errorf("%w: %w", errNotTable, err)
-		case leaf < 0 && optional:
+		case leaf < 0 && (optional || c.Later):
 			continue
 		case leaf < 0:
 			return fmt.Errorf("%w: no column %q; there are: %s", errNotTable, c.Name, strings.Join(paths, ", "))

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/apache/arrow/go/v15/arrow/memory"
@@ -33,7 +34,7 @@ func textRow(i int) data.TextRow {
 	}
 	row := data.TextRow{DocID: fmt.Appendf(nil, "https://example.org/%d", i), Text: make([]byte, 0, size)}
 	if i%3 > 0 {
-		row.Title = fmt.Appendf(nil, "标题 %d", i)
+		row.Title, row.Body = fmt.Appendf(nil, "标题 %d", i), int32(i%5)
 	}
 	for len(row.Text) < size {
 		row.Text = append(fmt.Appendf(row.Text, "第 %d 段", r.IntN(1000)), textFill[:r.IntN(len(textFill))]...)
@@ -61,7 +62,7 @@ func writeTexts(t testing.TB, path string, n int, o parquet.Options) {
 }
 
 func equalTexts(a, b data.TextRow) bool {
-	return bytes.Equal(a.DocID, b.DocID) && bytes.Equal(a.Title, b.Title) && bytes.Equal(a.Text, b.Text)
+	return bytes.Equal(a.DocID, b.DocID) && bytes.Equal(a.Title, b.Title) && bytes.Equal(a.Text, b.Text) && a.Body == b.Body
 }
 
 func TestTextsRoundTrip(t *testing.T) {
@@ -106,6 +107,30 @@ func TestTextsRoundTrip(t *testing.T) {
 		b, errB := os.ReadFile(again)
 		if errA != nil || errB != nil || !bytes.Equal(a, b) {
 			t.Errorf("%d rows: the same rows gave other bytes", n)
+		}
+	}
+}
+
+// A table of an earlier program, which lacks a column that came later, is read; one
+// that lacks another is refused.
+func TestLaterColumns(t *testing.T) {
+	for name, readable := range map[string]bool{"body_from": true, "title": false} {
+		earlier := data.Texts
+		earlier.Columns = slices.DeleteFunc(slices.Clone(earlier.Columns), func(c data.Column[data.TextRow]) bool { return c.Name == name })
+		path, row := filepath.Join(t.TempDir(), "part.parquet"), textRow(1)
+		if err := parquet.WriteTable(path, &earlier, parquet.Options{}, []*data.TextRow{&row}); err != nil {
+			t.Fatal(err)
+		}
+		rows := 0
+		err := parquet.ReadTable(t.Context(), path, &data.Texts, func(got *data.TextRow) error {
+			rows++
+			if got.Body != 0 || !bytes.Equal(got.Text, row.Text) {
+				t.Errorf("without %s: body %d, text %q", name, got.Body, got.Text)
+			}
+			return nil
+		})
+		if readable && (err != nil || rows != 1) || !readable && err == nil {
+			t.Errorf("without %s: %d rows, %v", name, rows, err)
 		}
 	}
 }

@@ -48,7 +48,11 @@ func (p *pages) text(doc *data.Document, body []byte, contentType string, html b
 	if p.visible {
 		doc.Text = p.extractor.AppendVisible(doc.Text)
 	} else {
+		from := len(doc.Text)
 		doc.Text = p.extractor.AppendMain(doc.Text)
+		if body := p.extractor.Body(); body > 0 {
+			doc.Body = from + body
+		}
 		if doc.None = string(p.extractor.None()); doc.None != "" {
 			doc.Title = doc.Title[:0] // a title alone would be compared
 			return nil
@@ -69,7 +73,7 @@ func Page(doc *data.Document, body []byte, contentType string, html bool, o data
 	if err != nil {
 		return err
 	}
-	doc.Title, doc.Text, doc.Language, doc.None = doc.Title[:0], doc.Text[:0], doc.Language[:0], ""
+	doc.Title, doc.Text, doc.Language, doc.Body, doc.None = doc.Title[:0], doc.Text[:0], doc.Language[:0], 0, ""
 	if err := newPages(o, decoder).text(doc, body, contentType, html); err != nil {
 		return err
 	}

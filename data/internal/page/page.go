@@ -16,7 +16,7 @@ package page
 // Version is that of the texts: pages of which two versions find the text do not
 // give the same, and match less than pages of one version do. It grows with
 // whatever changes the text of pages that there are many of.
-const Version = 6
+const Version = 7
 
 // Extractor finds the text of pages, one after the other. Its zero value is
 // ready for use; its memory is used again for each page. One goroutine uses it
@@ -38,6 +38,7 @@ type Extractor struct {
 	seconds   []int32
 	expected  expectations
 	chosen    []bool // the blocks of the main text
+	body      int    // see Body
 	lower     []byte
 	brought   brought
 	none      None
@@ -49,9 +50,14 @@ type Extractor struct {
 // Parse reads a page, which is valid UTF-8, and must not change before the next.
 // What the other methods say is about the page parsed last.
 func (x *Extractor) Parse(html []byte) {
-	x.none = ""
+	x.none, x.body = "", 0
 	x.scan(html)
 }
+
+// Body returns where, in the text that AppendMain appended, the body of short news
+// begins: as many bytes of title and summary stand before it. It is 0 where the body
+// is most of the text, and of pages that are no news.
+func (x *Extractor) Body() int { return x.body }
 
 // Title returns the text of the page's title element; without one the title
 // that it tells others to show, else the first heading. It is valid until the

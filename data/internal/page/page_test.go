@@ -315,11 +315,15 @@ func FuzzExtractor(f *testing.F) {
 	for range 20 {
 		f.Add(randomPage(r))
 	}
+	f.Add([]byte(newsPage(titleA, storyA)))
 	var x Extractor
 	f.Fuzz(func(t *testing.T, html []byte) {
 		html = bytes.ToValidUTF8(html, []byte("\uFFFD"))
 		x.Parse(html)
 		main, visible := x.AppendMain(nil), x.AppendVisible(nil)
+		if body := x.Body(); body < 0 || body > 0 && (body >= len(main) || main[body-1] != '\n') {
+			t.Errorf("the body of %q begins at %d of %q", html, body, main)
+		}
 		for name, text := range map[string][]byte{"title": x.Title(), "main": main, "visible": visible} {
 			if !utf8.Valid(text) {
 				t.Errorf("the %s of %q is no UTF-8: %q", name, html, text)

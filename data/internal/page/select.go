@@ -66,9 +66,10 @@ const (
 	muchText   = 2000
 	// menuLines is how many links that were made one block are a menu.
 	menuLines = 256
-	// fewBody is the mass that a text has without the page's title and summary,
-	// where these are left out of it.
-	fewBody = 60
+	// fewBody is the mass that a body has at least without title and summary, and
+	// mostTitles what these have at most.
+	fewBody    = 60
+	mostTitles = 1000
 )
 
 // AppendMain appends the page's main text, a line for each block: the blocks
@@ -102,8 +103,21 @@ func (x *Extractor) AppendMain(dst []byte) []byte {
 func (x *Extractor) appendChosen(dst []byte) []byte {
 	x.choose()
 	x.takeBody()
-	x.dropTitles()
-	return x.join(dst, func(i int) bool { return x.chosen[i] && !x.taken(i) })
+	body := x.bodyBlock()
+	again := func(i int) bool { return x.chosen[i] && !x.taken(i) }
+	for i := body; i < len(x.blocks); i++ { // of blocks with the same text the body has its own
+		x.chosen[i] = again(i)
+	}
+	for i := range body {
+		x.chosen[i] = again(i)
+	}
+	from := len(dst)
+	dst = x.join(dst, func(i int) bool { return i < body && x.chosen[i] })
+	if len(dst) > from {
+		dst = append(dst, '\n')
+	}
+	x.body = len(dst) - from
+	return x.join(dst, func(i int) bool { return i >= body && x.chosen[i] })
 }
 
 // choose marks the blocks of the main text: those of enough probability. A
@@ -132,36 +146,33 @@ func (x *Extractor) choose() {
 	x.dropComments()
 }
 
-// dropTitles leaves out the page's title and summary where they have more than
-// half as much text as the rest: short news then is compared by its body. With
-// less of them, a body under another title has a Jaccard similarity of .5 or more
-// to itself, and another body under the same title one of .2 or less.
-func (x *Extractor) dropTitles() {
-	prose := len(x.blocks)
-	for i := range x.blocks {
-		if x.chosen[i] && x.isProse(i) && !x.isTitle(i, true) {
-			prose = i
-			break
-		}
-	}
-	titles, rest := int32(0), int32(0)
+// bodyBlock returns the block that the body begins with, of a page whose title and
+// summary stand before it and have more than half as much text as it has; 0 of
+// others. With less of them, a body under another title has a Jaccard similarity of
+// .5 or more to itself, and another body under the same title one of .2 or less.
+func (x *Extractor) bodyBlock() int {
+	body, titles, rest := 0, int32(0), int32(0)
 	for i := range x.blocks {
 		if !x.chosen[i] {
 			continue
 		}
 		mass := x.blocks[i].mass / max(1, x.measures[i].repeated)
-		if x.isTitle(i, i < prose) {
-			titles += mass
-		} else {
+		switch before := body == 0; {
+		case x.isTitle(i, before):
+			if before {
+				titles += mass
+			}
+		case before:
+			body = i
+			fallthrough
+		default:
 			rest += mass
 		}
 	}
-	if rest < fewBody || titles*2 <= rest {
-		return
+	if rest < fewBody || titles*2 <= rest || titles > mostTitles {
+		return 0
 	}
-	for i := range x.blocks {
-		x.chosen[i] = x.chosen[i] && !x.isTitle(i, i < prose)
-	}
+	return body
 }
 
 // takeBody takes, where titles alone were taken, the likeliest paragraphs of prose

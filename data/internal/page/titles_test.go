@@ -1,6 +1,7 @@
 package page
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -20,26 +21,54 @@ const (
 	storyB = "新闻频道消息：考察队昨天回到上海，他们在南极完成了水文、大气和海冰的调查，并布放了两套潜标。"
 )
 
-func mainOf(html string) string {
+// mainOf returns the main text of a page and, of short news, that of its body alone.
+func mainOf(html string) (text, body string) {
 	var x Extractor
 	x.Parse([]byte(html))
-	return string(x.AppendMain(nil))
+	text = string(x.AppendMain(nil))
+	return text, text[x.Body():]
 }
 
-// A body under another title is the same text; another body under the same title
-// has nothing of it.
-func TestShortNewsIsItsBody(t *testing.T) {
-	for _, body := range []string{storyA, storyB} {
+// Title and summary of short news are in its text, and not in its body: the same
+// body under another title is the same.
+func TestShortNewsHasABody(t *testing.T) {
+	for _, story := range []string{storyA, storyB} {
 		for _, title := range []string{titleA, titleB} {
-			if got := mainOf(newsPage(title, body)); got != body {
-				t.Errorf("got %q, want %q", got, body)
+			text, body := mainOf(newsPage(title, story))
+			if body != story {
+				t.Errorf("the body is %q, want %q", body, story)
+			}
+			if want := "[视频]" + title + "\n" + title + "\n" + story; text != want {
+				t.Errorf("the text is %q, want %q", text, want)
 			}
 		}
 	}
-	// Where the body is most of the text, the headline stays.
-	long := "<p>" + strings.Join([]string{storyA, storyB, storyA + storyB, storyB + storyA}, "</p><p>")
-	if got := mainOf(newsPage(titleA, long)); !strings.Contains(got, titleA) || !strings.Contains(got, storyB) {
-		t.Errorf("a long body stands without its headline: %q", got)
+	for name, story := range map[string]string{
+		"a body that is most of the text": strings.Join([]string{storyA, storyB, storyA + storyB, storyB + storyA}, "</p><p>"),
+		"no body":                         "",
+		"a body of a few words":           "来源：新闻频道",
+	} {
+		if text, body := mainOf(newsPage(titleA, story)); text != body || !strings.Contains(text, titleA) {
+			t.Errorf("%s: %q is left out of the body of %q", name, strings.TrimSuffix(text, body), text)
+		}
+	}
+	// A summary that is the body's first paragraph is one of the body.
+	page := strings.Replace(newsPage(titleA, storyA), "<p>"+titleA, "<p>"+storyA, 1)
+	if text, body := mainOf(page); body != storyA || strings.Count(text, storyA) != 1 {
+		t.Errorf("of a story that is its own summary the body is %q, the text %q", body, text)
+	}
+}
+
+// The names of a list's items are no titles of the page, however many there are.
+func TestItemsAreNoTitles(t *testing.T) {
+	var h strings.Builder
+	h.WriteString("<title>Eight boats | The shipyard</title><h1>Eight boats</h1><div class=list>")
+	for i := range 8 {
+		fmt.Fprintf(&h, "<div class=item><h3 class=title>The boat of the harbour master, number %d of this year</h3><p>It is worth %d thousand crowns.</p></div>", i, 310+i)
+	}
+	text, body := mainOf(h.String() + "</div>")
+	if text != body || strings.Count(text, "harbour master") != 8 {
+		t.Errorf("%q is left out of the body of %q", strings.TrimSuffix(text, body), text)
 	}
 }
 

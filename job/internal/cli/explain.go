@@ -38,8 +38,9 @@ too. --method chooses the method that judges. By default it is the run's own, or
 balanced for files.
 
 Text that only A has is red, text that only B has is green. Without a terminal,
-or with NO_COLOR, brackets mark them: [- -] and {+ +}. Boilerplate, which is not
-compared, is grey or between [~ and ~].`,
+or with NO_COLOR, brackets mark them: [- -] and {+ +}. What is not compared,
+which is boilerplate and the title and summary of short news, is grey or between
+[~ and ~].`,
 		Example: `  neardup explain draft.txt published.txt --html difference.html
   neardup explain --run night1 http://example.org/a http://example.org/b`,
 		Args: need(2, message.Key("two files, or with --run two ids")),
@@ -138,7 +139,8 @@ func documentsOfFiles(paths []string, options data.ReaderOptions) (docs [2]eval.
 		if err := warc.Page(&d, body, kind, kind == "text/html", options); err != nil {
 			return docs, fmt.Errorf("%s: %w", path, err)
 		}
-		docs[i] = eval.Document{ID: path, Title: d.Title, Text: d.Text}
+		d.ID = []byte(path)
+		docs[i] = explained(&d)
 	}
 	return docs, nil
 }
@@ -146,7 +148,14 @@ func documentsOfFiles(paths []string, options data.ReaderOptions) (docs [2]eval.
 func documentsOfRun(ctx context.Context, run string, ids []string) (docs [2]eval.Document, err error) {
 	found, err := runs.FindDocuments(ctx, run, ids)
 	for i, d := range found {
-		docs[i] = eval.Document{ID: string(d.ID), Title: d.Title, Text: d.Text, Night: d.Night}
+		docs[i] = explained(&d.Document)
+		docs[i].Night = d.Night
 	}
 	return docs, err
+}
+
+// explained returns the document as eval.Explain takes it.
+func explained(d *data.Document) eval.Document {
+	text := d.Compared()
+	return eval.Document{ID: string(d.ID), Title: d.Title, Text: text, Headline: d.Text[:len(d.Text)-len(text)]}
 }

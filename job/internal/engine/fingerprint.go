@@ -342,7 +342,8 @@ func (a *assembly) fingerprints(job *Job, parts *parts) {
 		for i := range b.n {
 			doc := &b.docs[i]
 			if parts.texts != nil {
-				if err := parts.texts.Write(&data.TextRow{DocID: doc.ID, Title: doc.Title, Text: doc.Text, Row: b.rows[i].Row}); err != nil {
+				row := data.TextRow{DocID: doc.ID, Title: doc.Title, Text: doc.Text, Body: int32(utf8.RuneCount(doc.Text[:doc.Body])), Row: b.rows[i].Row}
+				if err := parts.texts.Write(&row); err != nil {
 					return err
 				}
 			}

@@ -103,7 +103,7 @@ func (f *textsFile) add(row int64, doc *data.Document) (err error) {
 		own := f.fingerprinter.Text(doc)
 		f.normal = f.workspace.Normalize(f.normal[:0], own)
 		f.text.Set(f.normal)
-		if whole := len(doc.Text); whole > 0 {
+		if whole := len(doc.Compared()); whole > 0 {
 			f.text.Left = max(0, 1-float64(len(own))/float64(whole))
 		}
 		err = f.WritePieces(textBytes(&f.text), f.pieces(row, &f.text))

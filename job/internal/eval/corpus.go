@@ -17,7 +17,8 @@ import (
 type Document struct {
 	ID       string
 	Title    []byte
-	Text     []byte
+	Text     []byte // what is compared
+	Headline []byte // title and summary of short news, which stand before it and are not
 	Category string // may be empty
 	Night    string // an earlier one, of a document of it
 }
@@ -54,7 +55,7 @@ func (c *Corpus) Add(d *data.Document) error {
 		c.Skipped++
 		return nil
 	}
-	c.Documents = append(c.Documents, Document{ID: string(d.ID), Title: bytes.Clone(d.Title), Text: bytes.Clone(d.Text)})
+	c.Documents = append(c.Documents, Document{ID: string(d.ID), Title: bytes.Clone(d.Title), Text: bytes.Clone(d.Compared())})
 	return nil
 }
 

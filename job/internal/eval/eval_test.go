@@ -308,6 +308,36 @@ func TestExplainAgreesWithFind(t *testing.T) {
 	}
 }
 
+// Title and summary of short news are shown, and not compared.
+func TestExplainHeadline(t *testing.T) {
+	text := prose(rand.New(rand.NewPCG(2, 1)), 20)
+	a, b := &Document{ID: "a", Text: []byte(text), Headline: []byte("One title\nOne summary\n")}, &Document{ID: "b", Text: []byte(text)}
+	e, err := Explain(Preset(config.PresetBalanced), a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Jaccard != 1 || e.A.Length != e.B.Length || e.A.Headline != len("One title\nOne summary") || e.B.Headline != 0 {
+		t.Errorf("J %.2f, %+v, %+v", e.Jaccard, e.A, e.B)
+	}
+	rows := e.Rows()
+	want := []show.Row{{First: []show.Piece{{Op: show.Left, Text: "One title"}}}, {First: []show.Piece{{Op: show.Left, Text: "One summary"}}}}
+	if got := rows[max(0, len(rows)-2):]; !reflect.DeepEqual(got, want) {
+		t.Errorf("the last rows are %+v, want %+v", got, want)
+	}
+	for _, l := range []message.Language{message.English, message.Chinese} {
+		var out, page strings.Builder
+		if err := errors.Join(e.WriteText(&out, l), e.WriteHTML(&page, l)); err != nil {
+			t.Fatal(err)
+		}
+		if want := l.Text("%d and %d characters of title and summary", 21, 0); !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+		if want := "<tr><td>" + l.Text("title and summary left out") + "<td>21<td>0</tr>"; !strings.Contains(page.String(), want) || !strings.Contains(page.String(), "One summary") {
+			t.Errorf("no %q in\n%s", want, page.String())
+		}
+	}
+}
+
 func TestExplainText(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	text := prose(r, 20)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/engine"
@@ -49,8 +50,8 @@ type explanation struct {
 	Limit        float64        `json:"limit"`  // similarity asked for; 0 for the distance alone and short texts
 	Edited       sketch.Edited  `json:"edited"` // how the letters differ in order, if that decided
 
-	textA, textB     []byte
-	sharedA, sharedB []string
+	textA, textB []byte
+	leftA, leftB []string // what is left out of them
 }
 
 // side is one of the two documents.
@@ -64,6 +65,7 @@ type side struct {
 	Length      int    `json:"length"`   // characters of the normal form
 	Shingles    int    `json:"shingles"` // distinct
 	Template    int    `json:"template"` // characters that pages of its site share, which are not compared
+	Headline    int    `json:"headline"` // characters of title and summary before the body of short news, which are not either
 }
 
 // print says which document it is.
@@ -82,13 +84,13 @@ func (s *side) print(b *strings.Builder, l message.Language, name string) {
 // them.
 func (e *explanation) Rows() []show.Row {
 	rows := show.SideBySide(show.Diff(e.textA, e.textB), 0)
-	for i := range max(len(e.sharedA), len(e.sharedB)) {
+	for i := range max(len(e.leftA), len(e.leftB)) {
 		var row show.Row
-		if i < len(e.sharedA) {
-			row.First = []show.Piece{{Op: show.Shared, Text: e.sharedA[i]}}
+		if i < len(e.leftA) {
+			row.First = []show.Piece{{Op: show.Left, Text: e.leftA[i]}}
 		}
-		if i < len(e.sharedB) {
-			row.Second = []show.Piece{{Op: show.Shared, Text: e.sharedB[i]}}
+		if i < len(e.leftB) {
+			row.Second = []show.Piece{{Op: show.Left, Text: e.leftB[i]}}
 		}
 		rows = append(rows, row)
 	}
@@ -143,8 +145,8 @@ func newExplainer(m *Neardup) (*explainer, error) {
 // looked is what a run and its verdicts look at of a document.
 type looked struct {
 	side
-	text        []byte   // without its site's template
-	shared      []string // which has these pieces of it
+	text        []byte   // what is compared
+	left        []string // pieces that are not: of its site's template, and of its headline
 	fingerprint simhash.Fingerprint
 	view        data.View
 	settle      mapper.Text
@@ -154,9 +156,12 @@ type looked struct {
 func (x *explainer) look(d *Document) *looked {
 	doc := &data.Document{ID: []byte(d.ID), Title: d.Title, Text: d.Text}
 	l := &looked{text: bytes.Clone(x.fingerprinter.Text(doc))}
+	for line := range strings.Lines(string(d.Headline)) {
+		l.left = append(l.left, strings.TrimSpace(line))
+	}
 	x.templates.Each(template.Site(doc.ID), d.Text, func(piece []byte, shared bool) {
 		if text := strings.TrimSpace(string(piece)); shared && text != "" {
-			l.shared = append(l.shared, text)
+			l.left = append(l.left, text)
 		}
 	})
 	var row data.FingerprintRow
@@ -167,7 +172,7 @@ func (x *explainer) look(d *Document) *looked {
 	l.features = x.workspace.Features(nil, d.Title, l.text)
 	l.side = side{
 		ID: d.ID, Title: string(d.Title), Night: d.Night, Fingerprint: l.fingerprint.Hex(x.method.Features.Bits), LengthClass: row.LengthClass,
-		Features: int(row.Features), Length: int(row.Length), Shingles: len(l.settle.Shingles), Template: int(row.Template),
+		Features: int(row.Features), Length: int(row.Length), Shingles: len(l.settle.Shingles), Template: int(row.Template), Headline: utf8.RuneCount(bytes.TrimSpace(d.Headline)),
 	}
 	return l
 }
@@ -177,7 +182,7 @@ func (x *explainer) explain(first, second *Document) *explanation {
 	bits := x.method.Features.Bits
 	jaccard, containment := sketch.Overlap(a.settle.Shingles, b.settle.Shingles)
 	e := &explanation{
-		Method: x.method.Name(), Bits: bits, K: x.method.Match.Distance, textA: a.text, textB: b.text, sharedA: a.shared, sharedB: b.shared, A: a.side, B: b.side,
+		Method: x.method.Name(), Bits: bits, K: x.method.Match.Distance, textA: a.text, textB: b.text, leftA: a.left, leftB: b.left, A: a.side, B: b.side,
 		Distance:    simhash.Distance(a.fingerprint, b.fingerprint),
 		Similarity:  simhash.Similarity(a.fingerprint, b.fingerprint, bits),
 		Jaccard:     jaccard,
@@ -313,6 +318,9 @@ func (e *explanation) WriteText(w io.Writer, l message.Language) error {
 	row(l.Text("length class"), e.A.long(l)+l.Text(", ")+e.B.long(l))
 	if e.A.Template+e.B.Template > 0 {
 		row(l.Text("left out"), l.Text("%d and %d characters, which pages of their sites share", e.A.Template, e.B.Template))
+	}
+	if e.A.Headline+e.B.Headline > 0 {
+		row(l.Text("left out"), l.Text("%d and %d characters of title and summary", e.A.Headline, e.B.Headline))
 	}
 	sketches := l.Text("J ≈ %.3f ± %.3f, %d of %d bands in common, %d of %d passages", e.Estimate, e.Error, e.Bands, sketch.Bands, e.Sampled[0], e.Sampled[1])
 	if e.Limit > 0 {

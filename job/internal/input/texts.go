@@ -5,15 +5,16 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"unicode/utf8"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
-// textsReader reads the documents of a split from the run's own tables: id, title and
-// text from texts, the date from the same row of fingerprints. Other fields stay
-// empty.
+// textsReader reads the documents of a split from the run's own tables: id, title,
+// text and where its body begins from texts, the date from the same row of
+// fingerprints. Other fields stay empty.
 type textsReader struct {
 	texts  *parquet.TableReader[data.TextRow]
 	prints *parquet.TableReader[data.FingerprintRow]
@@ -54,6 +55,10 @@ func (r *textsReader) Read(doc *data.Document) error {
 	doc.ID, doc.Title, doc.Text = text.DocID, text.Title, text.Text
 	if err != nil {
 		return err
+	}
+	for range text.Body {
+		_, size := utf8.DecodeRune(doc.Text[doc.Body:])
+		doc.Body += size
 	}
 	if err := r.prints.Read(&r.print); err != nil {
 		if errors.Is(err, io.EOF) {

@@ -408,7 +408,7 @@ func (s *sampler) preset(name string, workers int) (preset, error) {
 func (s *sampler) measure(ctx context.Context, o Options) (err error) {
 	corpus := &eval.Corpus{}
 	for _, d := range s.docs {
-		corpus.Documents = append(corpus.Documents, eval.Document{ID: string(d.ID), Title: d.Title, Text: d.Text})
+		corpus.Documents = append(corpus.Documents, eval.Document{ID: string(d.ID), Title: d.Title, Text: d.Compared()})
 	}
 	var edits []eval.Planned
 	for _, e := range []eval.Edit{"mirror", "advert", "numbers", "drop", "move", "reword", "truncate"} {

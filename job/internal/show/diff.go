@@ -19,7 +19,7 @@ const (
 	Both   Op = "="
 	First  Op = "-"
 	Second Op = "+"
-	Shared Op = "~" // not compared: pages of its site share it
+	Left   Op = "~" // not compared: its site's pages share it, or it is the title and summary of short news
 )
 
 // Piece is a stretch of a text, or of both.
@@ -251,9 +251,9 @@ func marks(of Op, colour bool) (open, end string, cells int) {
 	switch {
 	case of == Both:
 		return "", "", 0
-	case colour && of == Shared:
+	case colour && of == Left:
 		return "\x1b[90m", "\x1b[0m", 0
-	case of == Shared:
+	case of == Left:
 		return "[~", "~]", 2
 	case colour && of == First:
 		return "\x1b[31m", "\x1b[0m", 0
