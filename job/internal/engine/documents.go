@@ -118,7 +118,7 @@ func (d *Documents) Sizes(ctx context.Context, tiers mapper.Tiers, workers int) 
 		return sizes, nil
 	}
 	var mu sync.Mutex
-	return sizes, Parallel(ctx, d.Parts(), workers, func(ctx context.Context, split int) error {
+	return sizes, parallel.Each(ctx, d.Parts(), workers, func(ctx context.Context, split int) error {
 		of := make([]uint64, len(tiers))
 		err := d.Each(ctx, d.First(split), d.First(split+1), views.Reading(tiers.Reads()), func(_ uint64, r *views.Row) error {
 			tiers.Count(of, &r.View)
