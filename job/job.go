@@ -38,6 +38,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/job/internal/machine"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/stage/history"
@@ -187,7 +188,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err := r.Dir.Succeed(); err != nil || r.Config.Execution.KeepState {
 		return err
 	}
-	keep := []string{engine.TemplatesFile, engine.FormsFile, stdinFile}
+	keep := []string{method.TemplatesFile, method.FormsFile, stdinFile}
 	if r.Library != nil {
 		keep = append(keep, stage.CountsFile) // its merges may have to be made again
 	}
@@ -251,8 +252,8 @@ func (r *run) open(ctx context.Context) (err error) {
 			_, err = r.Job.Reference()
 		}
 	} else if r.Command == CommandRun && !r.Dir.Finished() { // before the directory is this run's: what the settings name may be wrong
-		if r.Job.Templates, err = engine.Templates(r.Config.Features); err == nil {
-			r.analyzer, r.release, err = engine.NewAnalyzer(r.Config.Features)
+		if r.Job.Templates, err = method.Templates(r.Config.Features); err == nil {
+			r.analyzer, r.release, err = method.NewAnalyzer(r.Config.Features)
 		}
 	}
 	if err != nil {

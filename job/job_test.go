@@ -23,6 +23,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage/cluster"
 	"github.com/neardup/neardup/simhash"
@@ -440,7 +441,7 @@ func TestStateIsCleared(t *testing.T) {
 	req := job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: filepath.Join(dir, "out"), Config: config.Default()}
 	first := runJob(t, 1, req)
 	left, err := os.ReadDir(filepath.Join(req.Out, rundir.State))
-	if err != nil || len(left) != 2 || left[0].Name() != engine.FormsFile || left[1].Name() != engine.TemplatesFile {
+	if err != nil || len(left) != 2 || left[0].Name() != method.FormsFile || left[1].Name() != method.TemplatesFile {
 		t.Errorf("the state has %v, %v", left, err)
 	}
 	if again := runJob(t, 1, req); again.Documents != first.Documents || again.Matched != first.Matched {

@@ -13,7 +13,7 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
@@ -55,7 +55,7 @@ func TestMatchFindsWhatTheRunFound(t *testing.T) {
 			night, again := filepath.Join(dir, "night"), filepath.Join(dir, "again")
 			runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: night, Config: cfg})
 			usual, _ := config.Default().WithPreset(config.PresetClassic)
-			matched, err := engine.MatchConfig([]string{night}, usual)
+			matched, err := method.MatchConfig([]string{night}, usual)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,13 +104,13 @@ func TestMatchOfSeveralRuns(t *testing.T) {
 		{[]string{balanced, foreign}, config.PresetClassic},
 		{[]string{foreign}, config.PresetClassic},
 	} {
-		got, err := engine.MatchConfig(c.inputs, usual)
+		got, err := method.MatchConfig(c.inputs, usual)
 		if err != nil || got.Match.Preset != c.preset {
 			t.Errorf("%v: %s, %v, want %s", c.inputs, got.Match.Preset, err, c.preset)
 		}
 	}
 	other := night("other", "features.stop", "none")
-	if _, err := engine.MatchConfig([]string{balanced, other}, usual); err == nil || !strings.Contains(err.Error(), "features.stop is builtin there, none here") {
+	if _, err := method.MatchConfig([]string{balanced, other}, usual); err == nil || !strings.Contains(err.Error(), "features.stop is builtin there, none here") {
 		t.Errorf("runs of other features: %v", err)
 	}
 }
@@ -130,7 +130,7 @@ func TestRowsJoinTheTables(t *testing.T) {
 	}
 	cfg.Library.Night = "2026-11-21"
 	runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{in}, Out: next, Config: cfg})
-	matched, err := engine.MatchConfig([]string{night}, cfg)
+	matched, err := method.MatchConfig([]string{night}, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

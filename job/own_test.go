@@ -19,6 +19,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/learn"
 	"github.com/neardup/neardup/job/internal/message"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
@@ -134,7 +135,7 @@ func TestOwnTextIsTheSameAgain(t *testing.T) {
 	again.Progress = nil
 	runJob(t, 2, again)
 	for _, out := range []string{"second", "third"} {
-		if a, b := readFile(t, engine.TemplatesPath(filepath.Join(dir, "first"))), readFile(t, engine.TemplatesPath(filepath.Join(dir, out))); a != b {
+		if a, b := readFile(t, method.TemplatesPath(filepath.Join(dir, "first"))), readFile(t, method.TemplatesPath(filepath.Join(dir, out))); a != b {
 			t.Errorf("%s: other templates", out)
 		}
 	}

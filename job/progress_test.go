@@ -8,7 +8,7 @@ import (
 
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/method"
 )
 
 // Each pass of a stage that says how much there is comes to that, and the stages
@@ -37,7 +37,7 @@ func TestProgressComesToItsTotal(t *testing.T) {
 			out = filepath.Join(dir, c.name)
 		}
 		if c.command == job.CommandMatch {
-			matched, err := engine.MatchConfig([]string{run}, cfg)
+			matched, err := method.MatchConfig([]string{run}, cfg)
 			if err != nil {
 				t.Fatal(err)
 			}

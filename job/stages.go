@@ -10,6 +10,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
@@ -53,12 +54,12 @@ var stages = []Stage{
 	{
 		Stage: engine.Learn,
 		Of:    "`run`, own text", Doc: "a sample of the documents → the blocks of their texts, by site",
-		when: engine.LearnsTemplates, done: boilerplate.KeepSamples, stays: true,
+		when: method.LearnsTemplates, done: boilerplate.KeepSamples, stays: true,
 	},
 	{
 		Stage: engine.Stage{Name: stage.Templates},
 		Of:    "`run`, own text", Doc: "those samples, the library's templates and samples → what the pages of each site share",
-		when: engine.LearnsTemplates, task: boilerplate.Build, done: boilerplate.Learned, stays: true,
+		when: method.LearnsTemplates, task: boilerplate.Build, done: boilerplate.Learned, stays: true,
 	},
 	{
 		Stage: engine.Fingerprint,

@@ -20,6 +20,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage/cluster"
 	"github.com/neardup/neardup/mapper"
@@ -78,7 +79,7 @@ func pages(n int) []page {
 // verifiedPairs compares all documents with all others, texts at hand.
 func verifiedPairs(t *testing.T, cfg config.Config, docs []page) (pairs map[[2]string]string, best map[string][2]string) {
 	t.Helper()
-	analyzer, release, err := engine.NewAnalyzer(cfg.Features)
+	analyzer, release, err := method.NewAnalyzer(cfg.Features)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +99,7 @@ func verifiedPairs(t *testing.T, cfg config.Config, docs []page) (pairs map[[2]s
 		mapper.View(&row, &views[i])
 		texts[i].Set(w.Normalize(nil, []byte(d.text)))
 	}
-	rule := engine.Rule(cfg.Match)
+	rule := method.Rule(cfg.Match)
 	judge := mapper.NewVerifier(rule)
 	pairs, best = map[[2]string]string{}, map[string][2]string{}
 	distance := map[string]int{}

@@ -19,7 +19,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/shuffle"
 	"github.com/neardup/neardup/mapper"
@@ -31,7 +31,7 @@ import (
 // analyzer makes the Analyzer at the first call. Its dictionary stays in memory
 // until the process ends.
 var analyzer = sync.OnceValues(func() (*simhash.Analyzer, error) {
-	a, _, err := engine.NewAnalyzer(config.Default().Features)
+	a, _, err := method.NewAnalyzer(config.Default().Features)
 	return a, err
 })
 
@@ -180,7 +180,7 @@ func Dedup(texts []string) ([]Group, error) {
 // match returns the pairs of views, by index, for which one of the two may be
 // removed.
 func match(m *config.Match, views []data.View) (found []data.Pair, err error) {
-	rule, bits := engine.Rule(*m), config.Default().Features.Bits
+	rule, bits := method.Rule(*m), config.Default().Features.Bits
 	tiers := rule.Tiers()
 	sizes := make([]uint64, len(tiers))
 	for i := range views {
@@ -205,7 +205,7 @@ func match(m *config.Match, views []data.View) (found []data.Pair, err error) {
 	err = join.Pairs(context.Background(), func(_ int, p data.Pair) {
 		mu.Lock()
 		defer mu.Unlock()
-		if engine.Proves(m, p.Evidence) {
+		if method.Proves(m, p.Evidence) {
 			found = append(found, p)
 		}
 	})

@@ -27,6 +27,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/machine"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/monitor"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/runs"
@@ -120,7 +121,7 @@ decide; fingerprints from elsewhere with the preset classic.`,
   neardup match prints.parquet --fingerprint-column simhash --out m`,
 		Args: needInput,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			usual, err := engine.MatchConfig(args, s.usual)
+			usual, err := method.MatchConfig(args, s.usual)
 			if err != nil {
 				return err
 			}

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state/exactdup"
@@ -183,16 +182,6 @@ func Gather[T any](ctx context.Context, d *Documents, workers int, share uint64,
 		parts[split] = part{}
 	}
 	return docs, values, err
-}
-
-// ViewForm returns the form in which a run with settings c keeps views.
-func ViewForm(c config.Config) views.Form {
-	return views.Form{Wide: c.Features.Bits > 64, Verified: c.Match.Verified(), Keep: c.Clusters.Keep != config.KeepFirst, Sampled: c.Match.Rules().Containment > 0}
-}
-
-// Rule returns the rule for candidates and verdicts under settings m.
-func Rule(m config.Match) mapper.Rule {
-	return mapper.Rule{K: m.Distance, Bands: m.Verified() && m.Bands, ShortTexts: m.Verified() && m.ShortTexts, Verified: m.Verified(), ByLength: m.Verify == config.VerifyLength, Rules: m.Rules()}
 }
 
 // hasVerdict reports whether a verdict would call the document the same as an

@@ -18,9 +18,9 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state/views"
-	"github.com/neardup/neardup/simhash/gojieba"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -36,7 +36,7 @@ func newJob(t *testing.T, cfg config.Config, lines string) *engine.Job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	analyzer, release, err := engine.NewAnalyzer(cfg.Features)
+	analyzer, release, err := method.NewAnalyzer(cfg.Features)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,51 +160,6 @@ func TestFingerprintTaskStops(t *testing.T) {
 	}
 }
 
-func TestNewAnalyzer(t *testing.T) {
-	dir := t.TempDir()
-	words, stop := filepath.Join(dir, "words"), filepath.Join(dir, "stop")
-	for path, text := range map[string]string{words: "云原生计算 100 n\n", stop: "我们\n"} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	text := []byte("我们在云原生计算大会上谈论分布式系统和数据库的未来发展方向以及工程实践")
-	var first string
-	for _, segmenter := range []string{config.SegmenterBuiltin, config.SegmenterGojieba} {
-		f := config.Default().Features
-		f.Segmenter, f.UserWords, f.StopList = segmenter, []string{words}, stop
-		analyzer, release, err := engine.NewAnalyzer(f)
-		if errors.Is(err, gojieba.ErrUnavailable) {
-			t.Skipf("%v", err)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := fmt.Sprintf("%+v", analyzer.NewWorkspace().Fingerprint(nil, text))
-		if first == "" {
-			first = got
-			plain, _, err := engine.NewAnalyzer(config.Default().Features)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if again := fmt.Sprintf("%+v", plain.NewWorkspace().Fingerprint(nil, text)); again == got {
-				t.Error("user words and stop list changed nothing")
-			}
-		}
-		if got != first {
-			t.Errorf("%s: %s, builtin: %s", segmenter, got, first)
-		}
-		if err := release(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	f := config.Default().Features
-	f.StopList = filepath.Join(dir, "missing")
-	if _, _, err := engine.NewAnalyzer(f); err == nil || !strings.Contains(err.Error(), "missing") {
-		t.Fatalf("got %v, want the missing file", err)
-	}
-}
-
 func Example() {
 	dir, err := os.MkdirTemp("", "engine")
 	if err != nil {
@@ -222,7 +177,7 @@ func Example() {
 		return
 	}
 	cfg := config.Default()
-	analyzer, release, err := engine.NewAnalyzer(cfg.Features)
+	analyzer, release, err := method.NewAnalyzer(cfg.Features)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -2,29 +2,21 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
-	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
-	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// Within the run directory's state.
+// framesFolder, within the run directory's state, holds what short texts of a
+// split share but for a slot.
 const (
-	framesFolder = "frames" // what short texts of a split share but for a slot
-	FormsFile    = "forms"  // what enough of the run's short texts do
-)
-
-const (
-	kindFrames = "neardup frames 1"
-	kindForms  = "neardup forms 1"
+	framesFolder = "frames"
+	kindFrames   = "neardup frames 1"
 )
 
 // frameCounter counts the forms of a split's short texts. A nil one counts none.
@@ -35,7 +27,7 @@ type frameCounter struct {
 }
 
 func newFrameCounter(job *Job, task int) *frameCounter {
-	if !Rule(job.Config.Match).ShortTexts {
+	if !method.Rule(job.Config.Match).ShortTexts {
 		return nil
 	}
 	return &frameCounter{counter: sketch.NewFormCounter(), dir: job.Dir, name: rundir.StatePart(framesFolder, task)}
@@ -69,7 +61,7 @@ func (*frameCounter) Abort() error { return nil }
 // returns the name of the file within the run directory and the number of forms; the
 // name is empty for a run that does not compare short texts.
 func WriteForms(ctx context.Context, job *Job, l *library.Library) (name string, forms int, err error) {
-	if !Rule(job.Config.Match).ShortTexts {
+	if !method.Rule(job.Config.Match).ShortTexts {
 		return "", 0, nil
 	}
 	all := sketch.NewFormCounter()
@@ -87,12 +79,8 @@ func WriteForms(ctx context.Context, job *Job, l *library.Library) (name string,
 		return "", 0, err
 	}
 	found := all.Forms()
-	body, err := found.MarshalBinary()
-	if err != nil {
-		return "", 0, err
-	}
-	name = filepath.Join(rundir.State, FormsFile)
-	return name, found.Len(), state.Write(job.Dir.Path(name), kindForms, body)
+	name, err = method.KeepForms(job.Dir, found)
+	return name, found.Len(), err
 }
 
 // countEarlier counts the forms of earlier nights' short texts together with this run's:
@@ -141,23 +129,3 @@ func countEarlier(ctx context.Context, job *Job, l *library.Library, all *sketch
 }
 
 var lettersColumn = []string{"letters"}
-
-// RuleOf returns the rule of the run in folder dir under settings m, with the forms
-// that the run has counted, if any.
-func RuleOf(dir string, m config.Match) (mapper.Rule, error) {
-	rule := Rule(m)
-	path := filepath.Join(dir, rundir.State, FormsFile)
-	body, err := state.Read(path, kindForms)
-	if errors.Is(err, fs.ErrNotExist) {
-		return rule, nil
-	}
-	if err != nil {
-		return rule, err
-	}
-	forms := new(sketch.Forms)
-	if err := forms.UnmarshalBinary(body); err != nil {
-		return rule, fmt.Errorf("%s: %w", path, err)
-	}
-	rule.Forms = forms
-	return rule, nil
-}

@@ -11,6 +11,7 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/history"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state/exactdup"
@@ -71,7 +72,7 @@ const NoUnit = ^uint32(0)
 // must not retain row. The index is made at the first Join, on workers
 // goroutines.
 func ReadRunDocuments(ctx context.Context, cfg config.Config, dir *rundir.Dir, splits, workers int, each func(doc uint64, row *data.LibraryRow)) (*RunDocuments, error) {
-	rule, err := RuleOf(dir.Path(), cfg.Match)
+	rule, err := method.RuleOf(dir.Path(), cfg.Match)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +102,7 @@ func ReadRunDocuments(ctx context.Context, cfg config.Config, dir *rundir.Dir, s
 // NewRunDocuments makes RunDocuments from rows that come from no run. No two may
 // have the same id. The name of the night is in cfg.
 func NewRunDocuments(cfg config.Config, workers int, rows []data.LibraryRow) *RunDocuments {
-	n := newRunDocuments(cfg, Rule(cfg.Match))
+	n := newRunDocuments(cfg, method.Rule(cfg.Match))
 	for i := range rows {
 		n.add(&rows[i])
 	}
@@ -148,7 +149,7 @@ func (n *RunDocuments) Pairs(ctx context.Context, visit func(unit uint32, same [
 		}
 		prober.Probe(part, func(met mapper.HistoryMatch) {
 			if int(met.Unit) < first+met.Row {
-				found[met.Row] = append(found[met.Row], Same{met.Unit, Proves(&n.match, met.Evidence)})
+				found[met.Row] = append(found[met.Row], Same{met.Unit, method.Proves(&n.match, met.Evidence)})
 			}
 		}, nil)
 		for i := range part.N {
@@ -321,7 +322,7 @@ func (j *joiner) join(b *library.Batch, found *history.Matches) {
 	}
 	j.prober.Probe(rows, func(met mapper.HistoryMatch) {
 		row := historyRow(b, met.Row)
-		row.Distance, row.Kept = met.Distance, row.Kept && Proves(&j.night.match, met.Evidence)
+		row.Distance, row.Kept = met.Distance, row.Kept && method.Proves(&j.night.match, met.Evidence)
 		row.Similarity, row.Reason = told(met.Evidence)
 		found.Add(met.Unit, &row)
 	}, func(i int) { j.gather(b, i, rows, found) })
@@ -359,7 +360,7 @@ func (j *joiner) flush(found *history.Matches) {
 	j.index.NewProber(estimator(j.night.rule)).Probe(j.hot.Rows(), func(met mapper.HistoryMatch) {
 		if g, ok := j.gathered.Gathered(uint32(met.Row)); ok {
 			similarity, reason := told(met.Evidence)
-			if !Proves(&j.night.match, met.Evidence) {
+			if !method.Proves(&j.night.match, met.Evidence) {
 				g.Kept = nil
 			}
 			found.TakeAlike(met.Unit, &g, met.Distance, similarity, reason)
@@ -395,22 +396,6 @@ func estimator(rule mapper.Rule) func(a, b *data.View) data.Evidence {
 	}
 	verifier := mapper.NewVerifier(rule)
 	return func(a, b *data.View) data.Evidence { return verifier.Estimated(a, b) }
-}
-
-// provenAbove is the margin by which an estimate must exceed the limit before a
-// document is removed for it. It is about 1.6 standard errors of the estimate:
-// of pairs exactly at the limit, one in twenty exceeds it by chance. A pair within
-// the margin is reported, but both its documents stay unless the texts decide
-// that they are the same.
-const provenAbove = 0.08
-
-// Proves reports whether evidence e of a pair is reason enough to remove one of
-// its documents for the other.
-func Proves(m *config.Match, e data.Evidence) bool {
-	if e.Reason == data.BySketches || e.Reason == data.ByEstimate {
-		return mapper.EstimatedJaccard(e) >= m.LimitLong+provenAbove
-	}
-	return e.Reason.Same()
 }
 
 // told returns what the tables say of a verdict: 0 and "" if the distance alone

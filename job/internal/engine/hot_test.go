@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/history"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
 )
@@ -87,7 +88,7 @@ func crowdLibrary(t testing.TB, nights, pages, again int) *library.Library {
 // hotKeyRunDocuments is a night of so many different pages of the template.
 func hotKeyRunDocuments(pages int) *RunDocuments {
 	match := config.Default().Match
-	n := &RunDocuments{Views: mapper.NewUnits(match.Verified()), match: match, rule: Rule(match), bits: 64, night: "2026-11-20", hot: maxHot}
+	n := &RunDocuments{Views: mapper.NewUnits(match.Verified()), match: match, rule: method.Rule(match), bits: 64, night: "2026-11-20", hot: maxHot}
 	r := rand.New(rand.NewPCG(7, 2))
 	for n.Views.Len() < pages {
 		v := crowdView(r)

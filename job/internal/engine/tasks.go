@@ -10,8 +10,10 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/input"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
@@ -116,6 +118,14 @@ func (j *Job) Record(stage string, task int, work func(*rundir.TaskRecord) error
 	return rec, err
 }
 
+// printOptions returns the options with which the fingerprints table is written:
+// those of any table, and the settings that a later run needs to match it.
+func (j *Job) printOptions() (o parquet.Options, err error) {
+	o = j.TableOptions()
+	o.Settings, err = method.Recorded(j.Config)
+	return o, err
+}
+
 // viewWriter writes the views of a split from its fingerprint rows.
 type viewWriter struct {
 	out  *views.Writer
@@ -127,7 +137,7 @@ type viewWriter struct {
 }
 
 func createViews(job *Job, task int) (*viewWriter, error) {
-	out, err := views.Create(ViewPath(job.Dir, task), ViewForm(job.Config))
+	out, err := views.Create(ViewPath(job.Dir, task), method.ViewForm(job.Config))
 	return &viewWriter{out: out, name: rundir.StatePart(ViewsFolder, task), keep: keepValue(job.Config.Clusters.Keep), frames: newFrameCounter(job, task)}, err
 }
 

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/message"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
@@ -122,17 +122,17 @@ func newExplainer(m *Neardup) (*explainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	templates, err := engine.Templates(m.Features)
+	templates, err := method.Templates(m.Features)
 	if err != nil {
 		return nil, err
 	}
-	rule := engine.Rule(m.Match)
+	rule := method.Rule(m.Match)
 	if m.Run != "" {
-		if rule, err = engine.RuleOf(m.Run, m.Match); err != nil {
+		if rule, err = method.RuleOf(m.Run, m.Match); err != nil {
 			return nil, err
 		}
 	}
-	analyzer, release, err := engine.NewAnalyzer(m.Features)
+	analyzer, release, err := method.NewAnalyzer(m.Features)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/jieba"
 )
@@ -46,7 +46,7 @@ func (d Dump) Lexicon(ctx context.Context, o LexiconOptions) (_ *Lexicon, err er
 		return nil, &config.SettingError{Name: "features.kind", Value: f.Kind, Remedy: "a lexicon is of words: write words"}
 	}
 	f.Stop, f.StopList, f.Tags, f.Top, f.IgnoreBelow, f.Weight = simhash.StopNone, "", nil, 0, 0, simhash.WeightTF
-	analyzer, release, err := engine.NewAnalyzer(f)
+	analyzer, release, err := method.NewAnalyzer(f)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (d Dump) Lexicon(ctx context.Context, o LexiconOptions) (_ *Lexicon, err er
 
 // knownStop returns the stop words of the lexicon in use but for those.
 func knownStop(f config.Features, but []string) (words []string, err error) {
-	d, err := engine.Dictionary(f)
+	d, err := method.Dictionary(f)
 	if err != nil {
 		return nil, err
 	}

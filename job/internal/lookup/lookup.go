@@ -41,6 +41,7 @@ import (
 	"github.com/neardup/neardup/data/lookup/sorted"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/version"
 	"github.com/neardup/neardup/mapper"
@@ -120,7 +121,7 @@ func (x *Index) takeTools() *tools {
 	if have, ok := x.tools.Get().(*tools); ok {
 		return have
 	}
-	return &tools{x.newKeys(), mapper.NewVerifier(engine.Rule(x.config.Match))}
+	return &tools{x.newKeys(), mapper.NewVerifier(method.Rule(x.config.Match))}
 }
 
 // current is the library as it is now. The store may be behind; this manifest decides
@@ -166,7 +167,7 @@ func Open(ctx context.Context, dir string, o Options) (_ *Index, err error) {
 		}
 		return nil, err
 	}
-	settings, err := engine.LibrarySettings(x.config)
+	settings, err := method.LibrarySettings(x.config)
 	if err != nil {
 		return nil, fmt.Errorf("the library's settings name a file that cannot be read: %w: put it back there", err)
 	}
@@ -174,7 +175,7 @@ func Open(ctx context.Context, dir string, o Options) (_ *Index, err error) {
 		return nil, err
 	}
 	x.job = &engine.Job{Config: x.config}
-	if x.job.Analyzer, x.release, err = engine.NewAnalyzer(x.config.Features); err != nil {
+	if x.job.Analyzer, x.release, err = method.NewAnalyzer(x.config.Features); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -182,7 +183,7 @@ func Open(ctx context.Context, dir string, o Options) (_ *Index, err error) {
 			err = errors.Join(err, x.Close())
 		}
 	}()
-	if x.named, err = engine.Templates(x.config.Features); err != nil {
+	if x.named, err = method.Templates(x.config.Features); err != nil {
 		return nil, err
 	}
 	if err := x.openStore(dir, m.Bits, o); err != nil {
@@ -220,7 +221,7 @@ func (x *Index) openStore(dir string, bits int, o Options) error {
 		return err
 	}
 	chosen := 1 + slices.IndexFunc(all, func(l *simhash.Layout) bool { return schemaOf(l).Equal(x.store.Schema()) })
-	x.layout, x.reaches = all[chosen-1], reachesOf(engine.Rule(x.config.Match), chosen)
+	x.layout, x.reaches = all[chosen-1], reachesOf(method.Rule(x.config.Match), chosen)
 	return nil
 }
 
@@ -338,7 +339,7 @@ func (x *Index) Refresh(ctx context.Context) (changed bool, err error) {
 			files[partOf(f)] = f.Name
 		}
 	}
-	learned, err := engine.LibraryTemplates(now.Library)
+	learned, err := method.LibraryTemplates(now.Library)
 	if err != nil {
 		return false, err
 	}
@@ -582,7 +583,7 @@ type question struct {
 // question starts a look-up of a page. It uses with until the caller replaces its
 // verifier.
 func (x *Index) question(v *data.View, lane string, with *tools) *question {
-	rule := engine.Rule(x.config.Match)
+	rule := method.Rule(x.config.Match)
 	distance := rule.Farthest(v.Length)
 	q := &question{
 		index: x, rule: rule, verifier: with.verifier, view: v, byID: map[string]int{},

@@ -5,11 +5,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/neardup/neardup/job/internal/method"
+
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/simhash"
 )
 
@@ -27,7 +28,7 @@ func TestTakenBackLeavesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			x := &Index{config: cfg, layout: all[0]}
-			x.reaches = reachesOf(engine.Rule(cfg.Match), 1)
+			x.reaches = reachesOf(method.Rule(cfg.Match), 1)
 			type page struct {
 				id    []byte
 				view  data.View

@@ -20,8 +20,8 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/history"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
@@ -135,7 +135,7 @@ func Matches(t testing.TB, out string) (rows []Match) {
 // sameOf says whether two documents are a match, in the obvious way.
 func sameOf(t testing.TB, cfg config.Config) func(a, b *data.View) bool {
 	t.Helper()
-	rule := engine.Rule(cfg.Match)
+	rule := method.Rule(cfg.Match)
 	verify := mapper.NewVerifier(rule)
 	return func(a, b *data.View) bool {
 		return rule.Candidate(a, b) && verify.Estimated(a, b).Reason != data.NotTheSame

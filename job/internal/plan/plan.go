@@ -25,6 +25,7 @@ import (
 	"github.com/neardup/neardup/job/internal/eval"
 	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/job/internal/machine"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/hamming"
@@ -313,12 +314,12 @@ func (s *sampler) readPiece(ctx context.Context, piece data.Split, keep int, siz
 // clean dump is packed. It keeps the time of the second time over: the first
 // makes things ready.
 func (s *sampler) look(o Options) (err error) {
-	analyzer, release, err := engine.NewAnalyzer(s.cfg.Features)
+	analyzer, release, err := method.NewAnalyzer(s.cfg.Features)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	templates, err := engine.Templates(s.cfg.Features)
+	templates, err := method.Templates(s.cfg.Features)
 	if err != nil {
 		return err
 	}

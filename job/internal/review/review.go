@@ -26,6 +26,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/runs"
 	"github.com/neardup/neardup/job/internal/version"
@@ -308,7 +309,7 @@ func (d *drawer) length(row int64) int32 {
 // widen matches the run's fingerprints once more, into dir, with lower limits
 // and a larger distance, as far as sketches can tell.
 func (d *drawer) widen(ctx context.Context, dir string, o Options) error {
-	cfg, err := engine.MatchConfig([]string{d.path}, d.config)
+	cfg, err := method.MatchConfig([]string{d.path}, d.config)
 	if err != nil {
 		return err
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/input"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
@@ -154,8 +154,8 @@ func rowsOfPart(ctx context.Context, path string, wanted map[string]bool) (rows 
 // TemplatesOf names the file of the templates that the texts of the run in
 // directory path are judged without; empty if it takes texts whole.
 func TemplatesOf(path string, c config.Config) string {
-	if engine.LearnsTemplates(rundir.CommandRun, &c) {
-		return engine.TemplatesPath(path)
+	if method.LearnsTemplates(rundir.CommandRun, &c) {
+		return method.TemplatesPath(path)
 	}
 	return c.Features.Templates
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/neardup/neardup/job/internal/method"
+
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
@@ -22,7 +24,7 @@ import (
 func TestSharedBands(t *testing.T) {
 	dir, cfg := openRun(t), config.Default()
 	documents := writeViews(t, dir, cfg, plantedtest.Alike(4000))
-	p, err := newPacking(cfg, engine.Rule(cfg.Match), []uint64{documents.Len()})
+	p, err := newPacking(cfg, method.Rule(cfg.Match), []uint64{documents.Len()})
 	if err != nil {
 		t.Fatal(err)
 	}

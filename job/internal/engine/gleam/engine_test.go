@@ -29,6 +29,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
 	"github.com/neardup/neardup/job/internal/engine/internal/plantedtest"
 	"github.com/neardup/neardup/job/internal/engine/local"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/exactdup"
@@ -110,7 +111,7 @@ func writeViews(t testing.TB, dir *rundir.Dir, cfg config.Config, docs []data.Vi
 	}
 	cut := len(docs) / 7
 	for task, docs := range [splitsOfViews][]data.View{docs[:cut], nil, docs[cut:]} {
-		out, err := views.Create(engine.ViewPath(dir, task), engine.ViewForm(cfg))
+		out, err := views.Create(engine.ViewPath(dir, task), method.ViewForm(cfg))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +130,7 @@ func writeViews(t testing.TB, dir *rundir.Dir, cfg config.Config, docs []data.Vi
 	}
 	var mu sync.Mutex
 	var equal []exactdup.Document
-	x := engine.ExactDeduper{Documents: documents, Rule: engine.Rule(cfg.Match), Workers: 2, Memory: 1 << 30}
+	x := engine.ExactDeduper{Documents: documents, Rule: method.Rule(cfg.Match), Workers: 2, Memory: 1 << 30}
 	err = x.Find(t.Context(), func(d exactdup.Document) error {
 		mu.Lock()
 		defer mu.Unlock()
@@ -363,7 +364,7 @@ func eachTask(ctx context.Context, t testing.TB, e engine.Engine, dir *rundir.Di
 	if err := json.Unmarshal(m.Config, &cfg); err != nil {
 		t.Fatal(err)
 	}
-	analyzer, release, err := engine.NewAnalyzer(cfg.Features)
+	analyzer, release, err := method.NewAnalyzer(cfg.Features)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/check"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/supervise"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/shuffle"
 	"github.com/neardup/neardup/job/internal/state/pairs"
@@ -56,7 +57,7 @@ func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.D
 	if n < 2 {
 		return nil
 	}
-	rule, err := engine.RuleOf(job.Dir.Path(), job.Config.Match)
+	rule, err := method.RuleOf(job.Dir.Path(), job.Config.Match)
 	if err != nil {
 		return err
 	}
@@ -260,7 +261,7 @@ func (w *worker) match() (packing, matchPayload, error) {
 	if err != nil {
 		return packing{}, m, err
 	}
-	rule, err := engine.RuleOf(w.spec.Run, w.spec.Config.Match)
+	rule, err := method.RuleOf(w.spec.Run, w.spec.Config.Match)
 	if err != nil {
 		return packing{}, m, err
 	}

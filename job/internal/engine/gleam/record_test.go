@@ -7,11 +7,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/neardup/neardup/job/internal/method"
+
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/wire"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/reducer"
@@ -30,7 +31,7 @@ func TestRecordsSurvive(t *testing.T) {
 		if rapid.IntRange(0, 2).Draw(t, "by length") == 0 {
 			cfg.Match.Distance, cfg.Match.Verify, cfg.Match.Bands, cfg.Match.ShortTexts, cfg.Match.Containment = 8, config.VerifyLength, false, false, 0
 		}
-		rule, documents := engine.Rule(cfg.Match), rapid.Uint64Range(0, 1<<33)
+		rule, documents := method.Rule(cfg.Match), rapid.Uint64Range(0, 1<<33)
 		var sizes []uint64
 		for range rule.Tiers() {
 			sizes = append(sizes, documents.Draw(t, "documents"))
@@ -125,7 +126,7 @@ func recordsSurvive[F columns.Fingerprint](t *rapid.T, p packing) {
 }
 
 func FuzzPostingLists(f *testing.F) {
-	p, err := newPacking(config.Default(), engine.Rule(config.Default().Match), []uint64{1000})
+	p, err := newPacking(config.Default(), method.Rule(config.Default().Match), []uint64{1000})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/supervise"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/wire"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
@@ -132,13 +133,13 @@ func (w *worker) executeTasks(ctx context.Context, stage engine.Stage, tasks []i
 	job := &engine.Job{Config: w.spec.Config, Hash: w.spec.JobHash, Dir: dir, Manifest: told.Manifest, Splits: told.Manifest.Splits, Columns: told.Columns, Log: w.log,
 		Advance: func(n int64) { w.Bytes.Add(n) }}
 	if stage.Analyzes && told.Manifest.Command == rundir.CommandRun { // of a match the texts are gone
-		analyzer, release, err := engine.NewAnalyzer(w.spec.Config.Features)
+		analyzer, release, err := method.NewAnalyzer(w.spec.Config.Features)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, release()) }()
 		job.Analyzer = analyzer
-		if job.Templates, err = engine.TemplatesOf(w.spec.Run, w.spec.Config.Features); err != nil {
+		if job.Templates, err = method.TemplatesOf(w.spec.Run, w.spec.Config.Features); err != nil {
 			return err
 		}
 	}

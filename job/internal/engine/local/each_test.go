@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
@@ -22,7 +23,7 @@ import (
 func TestEach(t *testing.T) {
 	cfg := config.Default()
 	dir := openRun(t)
-	analyzer, release, err := engine.NewAnalyzer(cfg.Features)
+	analyzer, release, err := method.NewAnalyzer(cfg.Features)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/history"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/shuffle"
@@ -56,7 +57,7 @@ func (e *Engine) History(ctx context.Context, job *engine.Job, documents *engine
 // Match implements [engine.Engine]. It joins in memory if the documents fit under
 // the memory cap, else on disk.
 func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.Documents, emit func([]data.Pair) error) error {
-	rule, err := engine.RuleOf(job.Dir.Path(), job.Config.Match)
+	rule, err := method.RuleOf(job.Dir.Path(), job.Config.Match)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/internal/plantedtest"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/shuffle"
 	"github.com/neardup/neardup/job/internal/state/views"
@@ -102,7 +103,7 @@ func shuffled(salts, shards int) way {
 
 func shuffledOver[F columns.Fingerprint](t fataler, cfg config.Config, documents *engine.Documents, salts, shards int) (pairs []data.Pair) {
 	t.Helper()
-	rule := engine.Rule(cfg.Match)
+	rule := method.Rule(cfg.Match)
 	tiers := rule.Tiers()
 	sizes, err := documents.Sizes(context.Background(), tiers, 2)
 	if err != nil {
@@ -338,7 +339,7 @@ func TestEveryWayEqualsBruteForce(t *testing.T) {
 		cfg := drawConfig(t)
 		documents := drawDocuments(t, cfg)
 		d := write(t, dir, cfg, rapid.IntRange(1, 4).Draw(t, "splits"), documents)
-		want := bruteForce(documents, engine.Rule(cfg.Match))
+		want := bruteForce(documents, method.Rule(cfg.Match))
 		for _, w := range ways("97", "500", "2000") {
 			if wrong := difference(w.find(t, dir, cfg, d), want); wrong != "" {
 				t.Fatalf("%s: %s", w.name, wrong)
@@ -365,7 +366,7 @@ func TestManyDocumentsEveryWay(t *testing.T) {
 		documents := plantedtest.Views(n, bits)
 		dir := openRun(t)
 		d := write(t, dir, cfg, 3, documents)
-		want := bruteForce(documents, engine.Rule(cfg.Match))
+		want := bruteForce(documents, method.Rule(cfg.Match))
 		if len(want) < n/3 {
 			t.Fatalf("%d pairs: the test shows nothing", len(want))
 		}
@@ -387,7 +388,7 @@ func TestLengthsEveryWay(t *testing.T) {
 			t.Fatal(err)
 		}
 		cfg.Features.Bits = bits
-		documents, rule := plantedtest.Lengths(n, bits), engine.Rule(cfg.Match)
+		documents, rule := plantedtest.Lengths(n, bits), method.Rule(cfg.Match)
 		dir := openRun(t)
 		d := write(t, dir, cfg, 3, documents)
 		want := bruteForce(documents, rule)
@@ -431,7 +432,7 @@ func TestHotKeysAreTheSameEveryWay(t *testing.T) {
 	d := write(t, dir, cfg, 2, documents)
 	var all []data.Pair // in the short form it is not asked which are missed
 	if !testing.Short() {
-		all = bruteForce(documents, engine.Rule(cfg.Match))
+		all = bruteForce(documents, method.Rule(cfg.Match))
 	}
 	var want []data.Pair
 	limits := []string{"20KiB", "50KiB", "100KiB"}

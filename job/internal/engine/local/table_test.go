@@ -9,7 +9,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/mapper"
 )
 
@@ -54,7 +54,7 @@ func TestTableOfItsOwn(t *testing.T) {
 		all = append(all, v, twin)
 	}
 	cfg := config.Default()
-	rule := engine.Rule(cfg.Match)
+	rule := method.Rule(cfg.Match)
 	want := bruteForce(all, rule)
 	if len(want) < 300 {
 		t.Fatalf("%d pairs of 300 twins", len(want))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/summary"
@@ -51,7 +52,7 @@ func Build(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error
 	if err != nil {
 		return err
 	}
-	name, err := engine.WriteTemplates(r.Dir, blob)
+	name, err := method.WriteTemplates(r.Dir, blob)
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func known(r *stage.Run) (*template.Model, error) {
 	if r.Library == nil {
 		return nil, nil
 	}
-	return engine.LibraryTemplates(r.Library)
+	return method.LibraryTemplates(r.Library)
 }
 
 // addHistory adds to the sample the pages that earlier nights sampled of sites
@@ -94,7 +95,7 @@ func addHistory(ctx context.Context, r *stage.Run, sample *template.Learner, lib
 // library meanwhile, the library's, and keeps for later nights what was sampled
 // of sites that have none yet.
 func Publish(r *stage.Run) error {
-	if !engine.LearnsTemplates(r.Command, &r.Config) {
+	if !method.LearnsTemplates(r.Command, &r.Config) {
 		return nil
 	}
 	known, err := known(r)
@@ -124,7 +125,7 @@ func Publish(r *stage.Run) error {
 func Learned(_ context.Context, r *stage.Run, records []rundir.TaskRecord) (err error) {
 	rec := records[0]
 	r.Sum.Boilerplate = &summary.Boilerplate{Sampled: rec.RowsOut, FromHistory: rec.Counts["from_history"], Sites: rec.Counts["sites"], Largest: rec.Counts["largest"], Learned: rec.Counts["learned"], Known: rec.Counts["known"]}
-	r.Job.Templates, err = engine.TemplatesOf(r.Dir.Path(), r.Config.Features)
+	r.Job.Templates, err = method.TemplatesOf(r.Dir.Path(), r.Config.Features)
 	return err
 }
 

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/reducer"
@@ -57,7 +57,7 @@ func (d *decider) check(ctx context.Context) error {
 	if err != nil || len(samples) == 0 {
 		return err
 	}
-	rule, err := engine.RuleOf(d.run.Dir.Path(), d.run.Config.Match)
+	rule, err := method.RuleOf(d.run.Dir.Path(), d.run.Config.Match)
 	if err != nil {
 		return err
 	}
@@ -228,7 +228,7 @@ func (d *decider) bounded(ctx context.Context, a, b uint64) (bool, error) {
 	if err := errors.Join(reader.View(a, &of[0]), reader.View(b, &of[1])); err != nil {
 		return false, err
 	}
-	rule := engine.Rule(d.run.Config.Match)
+	rule := method.Rule(d.run.Config.Match)
 	keys := mapper.NewKeyEmitter(nil, rule)
 	type value struct {
 		table int

@@ -10,8 +10,8 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/history"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/state/decision"
 	"github.com/neardup/neardup/job/internal/state/pairs"
 	"github.com/neardup/neardup/job/internal/state/views"
@@ -93,9 +93,9 @@ func (d *decider) choose(ctx context.Context) error {
 }
 
 // proves reports whether a pair is reason enough to remove one of its documents;
-// see engine.Proves.
+// see method.Proves.
 func (d *decider) proves(p *pairs.Pair) bool {
-	return engine.Proves(&d.run.Config.Match, p.Evidence)
+	return method.Proves(&d.run.Config.Match, p.Evidence)
 }
 
 // values returns, by index, what the keep rule compares; the larger value is

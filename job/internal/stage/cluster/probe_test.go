@@ -10,7 +10,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/mapper"
 )
 
@@ -23,7 +23,7 @@ func TestProbeOfAddedTable(t *testing.T) {
 		Brings: func(_ *mapper.Rule, a, b *data.View) bool { return a.Length == own && b.Length == own },
 	})
 	t.Cleanup(func() { mapper.Tables = mapper.Tables[:mapper.BuiltIn] })
-	rule := engine.Rule(config.Default().Match)
+	rule := method.Rule(config.Default().Match)
 	samples := make([]sample, checked)
 	for i := range samples {
 		v := &samples[i].view
@@ -55,13 +55,13 @@ func TestProbeIsTheRule(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		analyzer, release, err := engine.NewAnalyzer(cfg.Features)
+		analyzer, release, err := method.NewAnalyzer(cfg.Features)
 		if err != nil {
 			t.Fatal(err)
 		}
 		f := mapper.NewFingerprinter(analyzer.NewWorkspace(), cfg.Match.Verified(), nil)
 		f.Samples = cfg.Match.Containment > 0
-		rule := engine.Rule(cfg.Match)
+		rule := method.Rule(cfg.Match)
 		verify := mapper.NewVerifier(rule)
 		met := 0
 		rapid.Check(t, func(t *rapid.T) {

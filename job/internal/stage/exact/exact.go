@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/state/exactdup"
@@ -35,7 +36,7 @@ func Find(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error)
 	defer func() { err = errors.Join(err, found.Close()) }()
 	var counts [exactdup.EqualShort + 1]atomic.Int64
 	x := engine.ExactDeduper{
-		Documents: documents, Rule: engine.Rule(r.Config.Match), Workers: r.Workers, Memory: r.Config.Execution.MemoryLimit(), Pass: r.Job.Pass,
+		Documents: documents, Rule: method.Rule(r.Config.Match), Workers: r.Workers, Memory: r.Config.Execution.MemoryLimit(), Pass: r.Job.Pass,
 		IDs: func(ctx context.Context, split int, yield func(id []byte) error) error {
 			return r.Job.EachID(ctx, split, nil, func(_ int64, id []byte) error { return yield(id) })
 		},

@@ -19,6 +19,7 @@ import (
 	"github.com/neardup/neardup/data/warc"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/summary"
@@ -38,13 +39,13 @@ func Check(c config.Config) error {
 	if err != nil || len(m.Nights) == 0 {
 		return err
 	}
-	settings, err := engine.LibrarySettings(c)
+	settings, err := method.LibrarySettings(c)
 	if err != nil {
 		return err
 	}
 	err = library.CompareSettings(m.Settings, settings)
-	if err != nil && m.Settings[engine.SettingSketches] != settings[engine.SettingSketches] {
-		err = fmt.Errorf("%w\n(%s is what a run needs that verifies: preset balanced or thorough, or match.verify=sketch; not classic)", err, engine.SettingSketches)
+	if err != nil && m.Settings[method.SettingSketches] != settings[method.SettingSketches] {
+		err = fmt.Errorf("%w\n(%s is what a run needs that verifies: preset balanced or thorough, or match.verify=sketch; not classic)", err, method.SettingSketches)
 	}
 	return err
 }
@@ -63,7 +64,7 @@ const libraryFile = "library.json"
 // the library.
 func Open(ctx context.Context, r *stage.Run, forget func() error) error {
 	c := r.Config.Library
-	settings, err := engine.LibrarySettings(r.Config)
+	settings, err := method.LibrarySettings(r.Config)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
 )
@@ -207,7 +208,7 @@ func (r *repair) templates() ([]byte, error) {
 	want := r.library.Manifest().Templates
 	var wrong []error
 	for _, run := range r.runs {
-		blob, err := os.ReadFile(engine.TemplatesPath(run.path))
+		blob, err := os.ReadFile(method.TemplatesPath(run.path))
 		if sum := sha256.Sum256(blob); hex.EncodeToString(sum[:]) == want.SHA256 {
 			return blob, nil
 		}

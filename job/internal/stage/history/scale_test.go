@@ -22,6 +22,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/machine"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/job/internal/stage"
@@ -181,7 +182,7 @@ func writeNight(t *testing.T, j *engine.Job, rows []data.LibraryRow) {
 	if err := os.MkdirAll(filepath.Dir(engine.ViewPath(j.Dir, 0)), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	seen, err := views.Create(engine.ViewPath(j.Dir, 0), engine.ViewForm(j.Config))
+	seen, err := views.Create(engine.ViewPath(j.Dir, 0), method.ViewForm(j.Config))
 	if err != nil {
 		t.Fatal(err)
 	}

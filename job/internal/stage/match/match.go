@@ -17,6 +17,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
@@ -165,7 +166,7 @@ func byComponent(open []pairs.Pair) []uint32 {
 
 // consult sets the evidence of open[places[i]], for all i, to what the texts say.
 func consult(ctx context.Context, r *stage.Run, shingles *engine.Shingles, open []pairs.Pair, places []uint32) error {
-	verify := mapper.NewVerifier(engine.Rule(r.Config.Match))
+	verify := mapper.NewVerifier(method.Rule(r.Config.Match))
 	var x, y mapper.Text
 	for i, place := range places {
 		if i&0xfff == 0 && ctx.Err() != nil {

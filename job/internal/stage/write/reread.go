@@ -11,6 +11,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/state"
@@ -98,7 +99,7 @@ type textLook struct {
 }
 
 func newTextLook(m *config.Match) *textLook {
-	return &textLook{match: m, verify: mapper.NewVerifier(engine.Rule(*m))}
+	return &textLook{match: m, verify: mapper.NewVerifier(method.Rule(*m))}
 }
 
 // nothingLost is the share of its 5-grams from which on nothing of a text is lost

@@ -19,6 +19,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/exactdup"
@@ -230,7 +231,7 @@ func Write(dir *rundir.Dir, cfg config.Config, splits int, documents []data.View
 	per := len(documents)/splits + 1
 	for task := range splits {
 		from, to := min(task*per, len(documents)), min((task+1)*per, len(documents))
-		if err := write(engine.ViewPath(dir, task), engine.ViewForm(cfg), from, documents[from:to]); err != nil {
+		if err := write(engine.ViewPath(dir, task), method.ViewForm(cfg), from, documents[from:to]); err != nil {
 			return nil, err
 		}
 		if err := os.RemoveAll(engine.ExactPath(dir, task)); err != nil {
@@ -267,7 +268,7 @@ func ID(doc int) []byte { return fmt.Appendf(nil, "%08d", doc) }
 
 // identicals writes which documents others stand for.
 func identicals(dir *rundir.Dir, cfg config.Config, d *engine.Documents) error {
-	find := engine.ExactDeduper{Documents: d, Rule: engine.Rule(cfg.Match), Workers: 2, Memory: 1 << 30, IDs: func(_ context.Context, split int, yield func(id []byte) error) error {
+	find := engine.ExactDeduper{Documents: d, Rule: method.Rule(cfg.Match), Workers: 2, Memory: 1 << 30, IDs: func(_ context.Context, split int, yield func(id []byte) error) error {
 		for doc := d.First(split); doc < d.First(split+1); doc++ {
 			if err := yield(ID(int(doc))); err != nil {
 				return err

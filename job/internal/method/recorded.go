@@ -1,4 +1,4 @@
-package engine
+package method
 
 import (
 	"encoding/json"
@@ -21,20 +21,18 @@ type recorded struct {
 	Clusters     config.Clusters   `json:"clusters"`
 }
 
-// printOptions returns the options with which the fingerprints table is written:
-// those of any table, and the recorded settings.
-func (j *Job) printOptions() (parquet.Options, error) {
-	o := j.TableOptions()
-	made, err := LibrarySettings(j.Config)
+// Recorded returns, as JSON, the settings of a run that the metadata of its
+// fingerprints table holds, for MatchConfig.
+func Recorded(c config.Config) (string, error) {
+	made, err := LibrarySettings(c)
 	if err != nil {
-		return o, err
+		return "", err
 	}
-	text, err := json.Marshal(recorded{made, j.Config.Match, j.Config.Clusters})
+	text, err := json.Marshal(recorded{made, c.Match, c.Clusters})
 	if err != nil {
-		return o, fmt.Errorf("config: %w", err)
+		return "", fmt.Errorf("config: %w", err)
 	}
-	o.Settings = string(text)
-	return o, nil
+	return string(text), nil
 }
 
 // MatchConfig returns c with the match and cluster settings of the run that made

@@ -1,4 +1,4 @@
-package engine
+package method
 
 import (
 	"crypto/sha256"
