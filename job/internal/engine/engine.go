@@ -15,6 +15,7 @@ package engine
 import (
 	"context"
 	"log/slog"
+	"runtime"
 	"sync"
 
 	"github.com/neardup/neardup/data"
@@ -88,6 +89,8 @@ type Job struct {
 	Tables []rundir.TableCount // what the join did in each table; set by Match
 
 	fingerprinters sync.Pool
+	turnsOnce      sync.Once
+	turns          chan struct{} // holds one for each Fingerprinter at work
 
 	readOnce sync.Once
 	read     data.ReaderOptions
@@ -141,6 +144,20 @@ func (j *Job) withMemory(n int, f *mapper.Fingerprinter, work func()) *mapper.Fi
 
 // Release returns a Fingerprinter to the job's pool.
 func (j *Job) Release(f *mapper.Fingerprinter) { j.fingerprinters.Put(f) }
+
+// turn waits until fewer Fingerprinters are at work than there are cores, and
+// returns one, and what gives it back. Each of the tasks that run at once has a
+// goroutine for each core; if all of these had a Fingerprinter of 8 MB of their
+// own, memory would grow with the square of the cores.
+func (j *Job) turn() (f *mapper.Fingerprinter, release func()) {
+	j.turnsOnce.Do(func() { j.turns = make(chan struct{}, runtime.GOMAXPROCS(0)) })
+	j.turns <- struct{}{}
+	f = j.Fingerprinter()
+	return f, func() {
+		j.Release(f)
+		<-j.turns
+	}
+}
 
 // Cleans reports whether the stage write writes a clean dump, for which it has to
 // read the input again.

@@ -310,13 +310,14 @@ func (a *assembly) read(ctx context.Context) error {
 func (a *assembly) fingerprints(job *Job, parts *parts) {
 	a.prepare = func(b *batch) { b.rows = make([]data.FingerprintRow, batchDocuments) }
 	a.worker = func() (func(*batch), func()) {
-		f := job.Fingerprinter()
 		return func(b *batch) {
+			f, release := job.turn()
+			defer release()
 			for i := range b.n {
 				doc := &b.docs[i]
 				f = job.withMemory(len(doc.Text), f, func() { f.Fingerprint(doc, a.rec.Source, &b.rows[i]) })
 			}
-		}, func() { job.Release(f) }
+		}, func() {}
 	}
 	rec := a.rec
 	rows := func(b *batch) error {
