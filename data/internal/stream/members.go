@@ -22,6 +22,9 @@ const (
 	held = 4 << 20
 	// heldWindow is a decoder window that is enough for such a member; a power of two.
 	heldWindow = 2 * held
+	// heldUnverified is held for Unverified: as nothing is verified, what is inflated
+	// of a larger member to find out that it is one is lost.
+	heldUnverified = 256 << 10
 	// wasted bounds how many bytes are inflated in vain while searching for an
 	// undamaged member within a damaged one. Beyond it the search goes on behind the
 	// place where inflating failed.
@@ -342,7 +345,11 @@ func (m *Members) take(at int64) error {
 	}
 	m.seek(at)
 	var err error
-	m.inflated, err = inflate(m.inflated[:0], m.codec, m.in, held)
+	most := held
+	if m.options.Unverified {
+		most = heldUnverified
+	}
+	m.inflated, err = inflate(m.inflated[:0], m.codec, m.in, most)
 	m.text = m.inflated
 	if errors.Is(err, errLarge) {
 		if m.text = nil; m.options.Unverified || m.options.Once && m.compression == Gzip {

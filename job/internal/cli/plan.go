@@ -25,7 +25,7 @@ func newPlan(std streams) *cobra.Command {
 		Short: "Estimate what a run would take and find, from a sample",
 		Long: `Reads a sample of the inputs, times it on this machine, plants edited copies
 into it and has every preset find them. Prints how many documents there are
-about, the time and memory of each preset, its precision and recall on the
+about, the time, memory and disk of each preset, its precision and recall on the
 planted sample, and which one to take. It writes nothing.`,
 		Example: `  neardup plan crawl/2026-11-20/*.warc.gz
   neardup plan pages.parquet --documents 5000 --json`,
@@ -80,9 +80,9 @@ func printPlan(w io.Writer, l message.Language, p *plan.Plan) error {
 	}
 	out = show.Columns{}
 	out.Row("")
-	out.Row(l.Text("preset"), "k", l.Text("time"), l.Text("of it matching"), l.Text("memory"), l.Text("precision"), l.Text("recall"))
+	out.Row(l.Text("preset"), "k", l.Text("time"), l.Text("CPU"), l.Text("memory"), l.Text("disk"), l.Text("precision"), l.Text("recall"))
 	for _, r := range p.Presets {
-		out.Row(r.Name, r.Distance, about(r.Total), about(r.Match), show.Bytes(r.Memory), share(r.Precision), share(r.Recall))
+		out.Row(r.Name, r.Distance, about(r.Total), about(r.CPU), show.Bytes(r.Memory), show.Bytes(r.Disk+r.Scratch), share(r.Precision), share(r.Recall))
 	}
 	if err := out.Write(w); err != nil {
 		return err
@@ -94,7 +94,7 @@ func printPlan(w io.Writer, l message.Language, p *plan.Plan) error {
 		}
 	}
 	_, err := fmt.Fprintf(w, "\n%s\n%s\n\n%s\n",
-		fill(l.Text("time is that of this machine when it does nothing else.")),
+		fill(l.Text("time is that of this machine when it does nothing else. CPU is the time of all cores together. disk is the most that the run directory takes if no document is left out.")),
 		fill(l.Text("precision and recall are of edited copies planted into the sample, a fifth of each page changed, with their 95 %% interval. Documents that resemble each other by themselves count as right if they share half of their character 5-grams. classic has no verification: its precision is an estimate for all documents.")),
 		l.Text("take --preset %s --memory %s: of the planted duplicates it finds %.1f %%, and %.1f %% of what it reports is right", p.Recommended, p.Memory, 100*best.Recall.Value, 100*best.Precision.Value))
 	return err

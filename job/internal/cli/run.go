@@ -218,9 +218,7 @@ func perform(ctx context.Context, std streams, flags runFlags, req job.Request) 
 		return none, err
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(collected(limit)))
-	// A heap of a few megabytes is collected many times a second. Memory that
-	// is never touched takes none of the machine, and counts as heap.
-	defer runtime.KeepAlive(make([]byte, min(limit/64, 128<<20)))
+	defer runtime.KeepAlive(make([]byte, machine.Ballast(limit)))
 	req.Columns.ID = cfg.Input.ID
 	var err error
 	if req.Engine, err = newEngine(cfg.Execution); err != nil {

@@ -67,6 +67,16 @@ func newSampling(splits []data.Split) *sampling {
 	return s
 }
 
+// SampledShare returns the share of the input that a run with these features reads
+// to learn templates.
+func SampledShare(splits []data.Split, f config.Features) float64 {
+	if !learns(f) {
+		return 0
+	}
+	s := newSampling(splits)
+	return min(1, float64(s.want)/float64(max(s.total, 1)))
+}
+
 // shiftOf returns a shift of the sampled pieces that depends on the night. A crawl may
 // come in the same order every night; the shift makes each night sample other pages,
 // so that what few pages show of a site adds up.

@@ -30,6 +30,11 @@ const OwnAddresses = 7 << 28
 // read all kinds of input: the kernel counts them as resident, Go does not.
 const OwnPages = 52 << 20
 
+// Ballast are the bytes that a run under a memory cap takes and never touches: a
+// heap of a few megabytes would be collected many times a second. They take none
+// of the machine's memory, and count as heap.
+func Ballast(limit int64) int64 { return min(limit/64, 128<<20) }
+
 // PeakMemory is the high-water mark of this process's resident memory in bytes
 // as Linux tells it; 0 elsewhere.
 func PeakMemory() int64 { return kibibytes("/proc/self/status", "VmHWM:") }

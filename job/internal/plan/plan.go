@@ -8,17 +8,20 @@
 package plan
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"path"
 	"slices"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/clean"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
@@ -49,6 +52,7 @@ type Plan struct {
 	SampledFrom   int            `json:"sampled_from"`   // splits
 	Skipped       int            `json:"skipped"`        // records of the sample that are no documents
 	Characters    float64        `json:"characters"`     // of a document, on average
+	TextBytes     float64        `json:"text_bytes"`     // the same
 	LengthClasses map[string]int `json:"length_classes"` // of the sample
 	ShortTexts    int            `json:"short_texts"`    // of the sample: of at most 160 letters
 	Presets       []preset       `json:"presets"`
@@ -65,9 +69,12 @@ type preset struct {
 	Match       float64    `json:"match_seconds"`
 	Clean       float64    `json:"clean_seconds"` // the clean dump: reading again and packing
 	Total       float64    `json:"total_seconds"`
-	Memory      int64      `json:"memory_bytes"` // peak, all in memory
-	Precision   eval.Share `json:"precision"`    // on the planted sample; of a preset without verification reckoned up to the whole dump
-	Recall      eval.Share `json:"recall"`       // on the planted sample
+	CPU         float64    `json:"cpu_seconds"`   // of all cores together
+	Memory      int64      `json:"memory_bytes"`  // peak, all in memory
+	Disk        int64      `json:"disk_bytes"`    // of the run directory at its end, if no document is left out
+	Scratch     int64      `json:"scratch_bytes"` // more of it before the end
+	Precision   eval.Share `json:"precision"`     // on the planted sample; of a preset without verification reckoned up to the whole dump
+	Recall      eval.Share `json:"recall"`        // on the planted sample
 
 	verified bool
 }
@@ -75,21 +82,38 @@ type preset struct {
 // errNothing is returned for a dump of which no document can be read.
 var errNothing = errors.New("no document to plan by")
 
-// Bytes of a run's peak memory, all in memory, without and with verification:
-// of any run, of the buffers of its stages, which bufferFull documents fill, for
-// each document, and for each split that is read at once, by its format, when it
-// has readerFull documents. Fitted to runs over 130 to 2 million documents
-// (job/docs/benchmarks/plan.md).
+// What a run holds in memory, in bytes, as heap profiles of runs show it
+// (job/docs/benchmarks/plan.md). A stage that has a task for each split holds, for
+// each that is at work, a reader, the writers of its tables, and its batches of
+// documents, whose room grows to the longest texts that stood in it; and for each
+// core a fingerprinter. The joins hold something for each document. Go collects
+// when what is held has doubled.
 const (
-	baseMemory = 215 << 20
-	bufferFull = 420_000
-	readerFull = 4_000
+	startMemory     = 165 << 20 // of any run
+	lexiconMemory   = 44 << 20
+	printerMemory   = 8 << 20   // a fingerprinter
+	writerMemory    = 13 << 20  // the tables of a split
+	groupMemory     = 128 << 20 // the most that they hold back
+	longestTexts    = 4         // the longest texts of batches, in average ones
+	garbageDocument = 375       // left over by each document
+	garbagePages    = 4         // left over by the pages of an archive, for each byte of it
+	smallFile       = 8         // the most that is held for a split, for each byte of it
 )
 
+// documentMemory is what the joins hold for each document, without and with
+// verification, and readerMemory a reader, by its format; lineReader one of lines.
 var (
-	bufferMemory   = [2]float64{125 << 20, 195 << 20}
-	documentMemory = [2]float64{60, 110}
-	readerMemory   = map[string]float64{"parquet": 60 << 20, "warc": 135 << 20}
+	documentMemory = [2]float64{64, 200}
+	readerMemory   = map[string]float64{source.FormatParquet: 36 << 20, source.FormatWARC: 60 << 20}
+)
+
+const lineReader = 14 << 20
+
+// What a run writes for each document, in bytes, without and with verification:
+// into tables, but for ids, and into files that it removes at its end.
+var (
+	tableDisk   = [2]float64{16, 84}
+	scratchDisk = [2]float64{20, 90}
 )
 
 // Seconds for each document beside the fingerprint and the join: by the clock
@@ -172,8 +196,12 @@ type sampler struct {
 	reading  float64    // seconds of one core, for a document
 	printing [2]float64 // the same for fingerprints without and with sketches
 	packing  float64    // the same for compressing the text again
+	packed   float64    // bytes of a document in the clean dump
+	ids      float64    // bytes of a document's id
+	learn    float64    // share of the input that is read to learn templates
 	splits   int        // that can be read at once
-	format   string     // of the first
+	first    data.Split
+	format   string // of the first
 }
 
 // A sample is pieces of splits, each read to its end: readers read far ahead, so
@@ -194,7 +222,8 @@ func (s *sampler) read(ctx context.Context, splits []data.Split, o Options) erro
 	n := min(len(splits), sampleSplits)
 	each := (o.Documents + n - 1) / n
 	advance := o.Pass.Begin(int64(each*n), "documents")
-	s.splits, s.format = len(splits), splits[0].Format
+	s.splits, s.first, s.format = len(splits), splits[0], splits[0].Format
+	s.learn = engine.SampledShare(splits, s.cfg.Features)
 	began := time.Now()
 	for i := range n {
 		split := splits[i*len(splits)/n]
@@ -266,7 +295,7 @@ func (s *sampler) readSplit(ctx context.Context, split data.Split, keep int, siz
 // record.
 func (s *sampler) readPiece(ctx context.Context, piece data.Split, keep int, size int64, cut bool) (err error) {
 	options := s.cfg.Input.ReaderOptions()
-	options.Unverified = true
+	options.Unverified, options.KeepRaw = true, true
 	began := spent()
 	in, err := source.Open(piece, options)
 	if err != nil {
@@ -343,13 +372,49 @@ func (s *sampler) look(o Options) (err error) {
 		}
 		s.printing[pass%2] = (spent() - began) / float64(len(s.docs))
 	}
-	pack, err := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed)
-	if err != nil {
+	if err := s.pack(); err != nil {
 		return err
+	}
+	text, ids := 0, 0
+	for i := range s.docs {
+		text += len(s.docs[i].Text)
+		ids += len(s.docs[i].ID)
+	}
+	s.plan.TextBytes = float64(text) / float64(len(s.docs))
+	s.ids = float64(ids) / float64(len(s.docs))
+	s.plan.Characters = float64(characters) / float64(len(s.docs))
+	return nil
+}
+
+// pack packs the sample as the clean dump of a file like the first one is packed.
+func (s *sampler) pack() error {
+	packed := &counter{}
+	pack := struct {
+		io.Writer
+		io.Closer
+	}{packed, io.NopCloser(nil)}
+	switch extension := clean.Extension(s.first); path.Ext(extension) {
+	case ".gz":
+		z, err := gzip.NewWriterLevel(packed, gzip.BestSpeed)
+		if err != nil {
+			return err
+		}
+		pack.Writer, pack.Closer = z, z
+	case ".zst", ".parquet":
+		z, err := zstd.NewWriter(packed, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+		if err != nil {
+			return err
+		}
+		pack.Writer, pack.Closer = z, z
 	}
 	began := spent()
 	for i := range s.docs {
-		if _, err := pack.Write(s.docs[i].Text); err != nil {
+		d := &s.docs[i]
+		record := d.Raw // with all fields
+		if len(record) == 0 {
+			record = d.Text
+		}
+		if _, err := pack.Write(record); err != nil {
 			return err
 		}
 	}
@@ -357,8 +422,16 @@ func (s *sampler) look(o Options) (err error) {
 		return err
 	}
 	s.packing = (spent() - began) / float64(len(s.docs))
-	s.plan.Characters = float64(characters) / float64(len(s.docs))
+	s.packed = float64(packed.n) / float64(len(s.docs))
 	return nil
+}
+
+// counter counts what is written.
+type counter struct{ n int64 }
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.n += int64(len(p))
+	return len(p), nil
 }
 
 // preset estimates what a preset takes.
@@ -381,14 +454,14 @@ func (s *sampler) preset(name string, workers int) (preset, error) {
 	}
 	p := preset{Name: name, Distance: m.Distance, verified: m.Sketched()}
 	// A split's reader and the fingerprinters work at the same time.
-	p.Fingerprint = max(s.reading*n/readers, (s.reading+s.printing[verified])*n/cores)
+	p.Fingerprint = max(s.reading*n/readers, (s.reading+s.printing[verified])*n/cores) + s.learn*(s.reading+s.printing[verified])*n/cores
 	kernel, err := hamming.ChoosePlan(cfg.Features.Bits, m.Distance, int(min(n, 1<<31)))
 	if err != nil {
 		return p, err
 	}
 	p.Match = n*orderSeconds + n*kernel.Cost(int(min(n, 1<<31)))*1e-9/cores
 	p.Match += n * furtherSeconds / cores * float64(verified)
-	p.Memory = baseMemory + int64(bufferMemory[verified]*min(1, n/bufferFull)+documentMemory[verified]*n+min(splits, n/readerFull)*readerMemory[s.format])
+	p.Memory = s.memory(n, splits, cores, verified)
 	again := s.reading // of a text, when it is read again
 	if source.Extracts(s.format) {
 		again = s.packing * unpackShare
@@ -401,7 +474,41 @@ func (s *sampler) preset(name string, workers int) (preset, error) {
 		p.Clean = max(again*n/readers, (again+s.packing)*n/cores)
 	}
 	p.Total = p.Fingerprint + p.Match + p.Clean
+	printed := n * (tableDisk[verified] + s.ids/4) // ids are packed
+	p.Disk, p.Scratch = int64(printed), int64(n*(scratchDisk[verified]+s.ids))
+	p.CPU = p.Match*cores + n*(s.reading+s.printing[verified])*(1+s.learn)
+	if source.Extracts(s.format) {
+		p.Disk += int64(n * s.packed) // the extracted texts
+	}
+	if cfg.Output.Clean {
+		p.Disk += int64(n * s.packed)
+		p.CPU += n * (again + s.packing)
+	}
 	return p, nil
+}
+
+// memory estimates the peak memory of a run over n documents, so many splits at
+// once.
+func (s *sampler) memory(n, splits, cores float64, verified int) int64 {
+	const batchDocuments, batchBytes = 256, 1 << 20 // as of the stages that read
+	reader, ok := readerMemory[s.format]
+	if !ok {
+		reader = lineReader
+	}
+	batches := (2*cores + 2) * longestTexts * min(batchBytes, batchDocuments*s.plan.TextBytes)
+	group := min(groupMemory, tableDisk[verified]*n/float64(s.splits)) // pages wait for the end of their row group
+	split := reader + writerMemory + group + batches
+	bytes := max(n*s.plan.TextBytes, float64(s.plan.Bytes))
+	split = min(split, smallFile*bytes/float64(s.splits))
+	printers := cores * printerMemory
+	held := lexiconMemory + max(splits*split+printers, documentMemory[verified]*n)
+	ballast := float64(machine.Ballast(s.cfg.Execution.MemoryLimit()))
+	most := ballast + 2*held
+	taken := startMemory + float64(s.splits)*split + printers + (garbageDocument+documentMemory[verified])*n // if nothing were collected
+	if source.Extracts(s.format) {
+		taken += garbagePages * float64(s.plan.Bytes)
+	}
+	return machine.OwnPages + int64(min(most, taken))
 }
 
 // measure plants duplicates of every kind into the sample and has the presets
@@ -460,20 +567,27 @@ func diluted(p eval.Share, times float64) eval.Share {
 // plantStrength is how much of a page the planted edits change.
 const plantStrength = 0.2
 
-// recommend chooses the preset of the best F1, or a faster one that is within a
-// point of it.
+// recommend chooses balanced, the default, unless another preset is better: a
+// costlier one whose F1 is higher by a point or more, and by more than the sample's
+// noise; or a faster one that is within a point of it however the noise may fall.
 func (p *Plan) recommend() {
-	f1 := func(i int) float64 { return eval.F1(p.Presets[i].Precision.Value, p.Presets[i].Recall.Value) }
-	order := []int{0, 1, 2}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(f1(b), f1(a)) })
-	best := order[0]
-	for _, i := range order[1:] {
-		if f1(best)-f1(i) < 0.01 && p.Presets[best].Total > 1.2*p.Presets[i].Total {
+	best := slices.IndexFunc(p.Presets, func(r preset) bool { return r.Name == config.PresetBalanced })
+	for i := range p.Presets {
+		gain, cost := p.Presets[i].f1()-p.Presets[best].f1(), p.Presets[i].CPU/p.Presets[best].CPU
+		noise := math.Hypot(p.Presets[i].noise(), p.Presets[best].noise())
+		if gain >= 0.01 && gain > noise || cost < 1/1.2 && gain-noise > -0.01 {
 			best = i
 		}
 	}
 	r := p.Presets[best]
 	p.Recommended = r.Name
-	p.Why = fmt.Sprintf("of the planted duplicates it finds %.1f %%, and %.1f %% of what it reports is right", 100*r.Recall.Value, 100*r.Precision.Value)
+	p.Why = fmt.Sprintf("of the planted duplicates it finds %.1f %%, and %.1f %% of what it reports is right; no costlier preset is better beyond the noise of the sample", 100*r.Recall.Value, 100*r.Precision.Value)
 	p.Memory = fmt.Sprintf("%dMiB", (r.Memory+r.Memory/4)>>20)
+}
+
+func (r *preset) f1() float64 { return eval.F1(r.Precision.Value, r.Recall.Value) }
+
+// noise is half of the 95 % interval of f1.
+func (r *preset) noise() float64 {
+	return (eval.F1(r.Precision.High, r.Recall.High) - eval.F1(r.Precision.Low, r.Recall.Low)) / 2
 }

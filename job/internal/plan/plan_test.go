@@ -78,7 +78,8 @@ func TestPlan(t *testing.T) {
 		t.Errorf("precision of classic %+v, of the sample %+v", classic.Precision, of)
 	}
 	for _, r := range p.Presets {
-		if !(r.Fingerprint > 0 && r.Match > 0 && r.Clean > 0) || math.Abs(r.Total-r.Fingerprint-r.Match-r.Clean) > 1e-9 || r.Memory < 200<<20 || r.Memory > 300<<20 {
+		if !(r.Fingerprint > 0 && r.Match > 0 && r.Clean > 0) || math.Abs(r.Total-r.Fingerprint-r.Match-r.Clean) > 1e-9 || r.Memory < 200<<20 || r.Memory > 300<<20 ||
+			r.CPU < r.Total || r.CPU > 2.01*r.Total || r.Disk < p.Bytes || r.Disk > p.Bytes+300*p.Documents || r.Scratch < 20*p.Documents || r.Scratch > 150*p.Documents {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -87,6 +88,27 @@ func TestPlan(t *testing.T) {
 	}
 	if _, err := config.ParseBytes(p.Memory); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRecommended keeps the default unless another preset is better beyond the
+// noise of the sample, or as good beyond it and cheaper.
+func TestRecommended(t *testing.T) {
+	for _, c := range []struct {
+		classic, balanced, thorough, of int
+		want                            string
+	}{
+		{600, 957, 962, 1000, config.PresetBalanced},
+		{600, 950, 975, 1000, config.PresetThorough},
+		{600, 930, 990, 1000, config.PresetThorough},
+		{60, 93, 96, 100, config.PresetBalanced},    // too small a sample
+		{990, 993, 994, 1000, config.PresetClassic}, // within a point, and half the price
+		{9990, 9990, 9991, 10000, config.PresetClassic},
+		{10, 10, 10, 10, config.PresetBalanced},
+	} {
+		if got := plan.Recommended([3]int{c.classic, c.balanced, c.thorough}, c.of); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
 	}
 }
 
