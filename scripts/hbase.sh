@@ -13,8 +13,8 @@ usage: scripts/hbase.sh up [options]
 
 up      fetch HBase from Maven's repository (100 MB, once) and start it with
         its REST gateway on 127.0.0.1; prints the gateway's URL
-table   make a table for a look-up index, divided into regions from the start;
-        HBase must be up
+table   make a table for a look-up index, divided into regions from the start,
+        unless there is one of that name; HBase must be up
 down    stop both, by process id
 status  say what runs
 
@@ -268,11 +268,30 @@ status() {
   return $ok
 }
 
+# has_table: the gateway knows a table of that name.
+has_table() {
+  local code=''
+  answers "$port" || die "no gateway answers at port $port: scripts/hbase.sh up"
+  exec 3<>"/dev/tcp/127.0.0.1/$port"
+  printf 'GET /%s/exists HTTP/1.0\r\nHost: localhost\r\n\r\n' "$table" >&3
+  read -r -t 60 _ code _ <&3 || true
+  exec 3<&-
+  case $code in
+    200) return 0 ;;
+    404) return 1 ;;
+    *) die "the gateway does not say whether there is a table $table (status ${code:-none}); see $state/logs/gateway.log" ;;
+  esac
+}
+
 # make_table: the first four bytes of a key are spread evenly; see
 # job/docs/lookup.md.
 make_table() {
   need_java
   [[ -d $lib && -d $state/conf ]] || die 'HBase is not up: scripts/hbase.sh up'
+  if has_table; then
+    echo "hbase.sh: the table $table is there already" >&2
+    return
+  fi
   "${java[@]}" -Xmx128m -cp "$state/conf:$lib/*" org.apache.hadoop.hbase.util.RegionSplitter "$table" UniformSplit \
     -c "$regions" -f d >"$state/logs/table.log" 2>&1 ||
     die "the table is not made: $(tail -n 1 "$state/logs/table.log"); see $state/logs/table.log"

@@ -285,3 +285,28 @@ func TestHBaseRestart(t *testing.T) {
 	}
 	known(t, s, onePage(2, 78<<8))
 }
+
+// A table that is there already is left as it is.
+func TestHBaseTableTwice(t *testing.T) {
+	ctx := context.Background()
+	server := withHBase(t)
+	if server.state == "" {
+		t.Skip("NEARDUP_HBASE names a server that another script has started")
+	}
+	table := server.newTable(t)
+	divided := func() {
+		t.Helper()
+		if err := server.script("table", table, "--regions", "3"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	divided()
+	s := server.open(t, testSchema(64), table)
+	defer closing(t, s)
+	e := onePage(1, 77<<8)
+	if err := put(ctx, s, "p", []lookup.Entry{e}); err != nil {
+		t.Fatal(err)
+	}
+	divided()
+	known(t, s, e)
+}
