@@ -226,6 +226,13 @@ Parquet and a clean dump.`,
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(std.out, help(c, *std.language)) })
 	root.AddCommand(newRun(std), newMatch(std), newStatus(std), newVerify(std), newInspect(std), newReport(std), newReview(std), newExport(std), newPlan(std), newConfig(std), newLexicon(std), newTemplates(std), newEval(std), newExplain(std), newLibrary(std), newLookup(std), newVersion(std))
 	root.PersistentFlags().Var(languageFlag{std.language}, "lang", "language: en or zh")
+	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: func(_ *cobra.Command, args []string) error {
+		c, rest, err := root.Find(args)
+		if err != nil || c.HasSubCommands() && len(rest) > 0 {
+			return onlyCommands(c, rest)
+		}
+		return c.Help()
+	}})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	completeValues(root)
 	return root

@@ -54,6 +54,7 @@ var chinese = map[string]string{
 	"containment %.3f":                       "包含度 %.3f",
 	"%d new%s, %d repeated%s, %d returned%s": "新 %d%s，重复 %d%s，再现 %d%s",
 	"%d of %s":                               "%d / %s",
+	"%d with %s":                             "%d 个，共 %s",
 	"%d clusters of documents that contain each other (clusters.contained)": "互相包含的文档：%d 组 (clusters.contained)",
 	"%d of them are in an earlier night (output.history)":                   "其中 %d 篇因前几夜已有 (output.history)",
 	"… %d the same …": "… %d 句相同 …",

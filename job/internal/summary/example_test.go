@@ -16,7 +16,7 @@ func Example() {
 	// Output:
 	// documents    3
 	// matched      2 (66.7 %)
-	// clusters     1 of 2 documents
+	// clusters     1 with 2 documents
 	// clean dump   2 documents kept, 1 left out
 	// largest             2  https://example.org/1
 	// time         0s

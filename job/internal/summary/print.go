@@ -245,7 +245,7 @@ func (t *told) matches(s *Summary) {
 	if s.Pairs > 0 {
 		t.row(second, l.Text("pairs"), show.Number(s.Pairs))
 	}
-	t.row(first, l.Text("clusters"), l.Text("%d of %s", s.Clusters, l.Count(s.Clustered, "document")))
+	t.row(first, l.Text("clusters"), l.Text("%d with %s", s.Clusters, l.Count(s.Clustered, "document")))
 	if s.Alone > 0 {
 		t.row(fourth, "", l.Text("%s more match a member of a cluster, but not the page it keeps", l.Count(s.Alone, "document")))
 	}
