@@ -67,12 +67,9 @@ func newSampling(splits []data.Split) *sampling {
 	return s
 }
 
-// SampledShare returns the share of the input that a run with these features reads
-// to learn templates.
-func SampledShare(splits []data.Split, f config.Features) float64 {
-	if !learns(f) {
-		return 0
-	}
+// SampledShare returns the share of the input that a run reads to learn templates,
+// if it learns any.
+func SampledShare(splits []data.Split) float64 {
 	s := newSampling(splits)
 	return min(1, float64(s.want)/float64(max(s.total, 1)))
 }

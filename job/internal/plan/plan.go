@@ -29,6 +29,7 @@ import (
 	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/job/internal/machine"
 	"github.com/neardup/neardup/job/internal/method"
+	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/hamming"
@@ -223,7 +224,9 @@ func (s *sampler) read(ctx context.Context, splits []data.Split, o Options) erro
 	each := (o.Documents + n - 1) / n
 	advance := o.Pass.Begin(int64(each*n), "documents")
 	s.splits, s.first, s.format = len(splits), splits[0], splits[0].Format
-	s.learn = engine.SampledShare(splits, s.cfg.Features)
+	if method.LearnsTemplates(rundir.CommandRun, &s.cfg) {
+		s.learn = engine.SampledShare(splits)
+	}
 	began := time.Now()
 	for i := range n {
 		split := splits[i*len(splits)/n]
