@@ -1,6 +1,16 @@
 package page
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
+
+// forumPrograms are what pages that a program for forums made name first as their
+// generator.
+var forumPrograms = [...][]byte{
+	[]byte("Discourse"), []byte("Discuz!"), []byte("Flarum"), []byte("FluxBB"), []byte("Invision"), []byte("MyBB"), []byte("NodeBB"),
+	[]byte("phpBB"), []byte("SMF"), []byte("Simple Machines"), []byte("Vanilla"), []byte("vBulletin"), []byte("XenForo"),
+}
 
 func (s *scanner) meta(a *attributes) {
 	switch string(a.name) {
@@ -10,6 +20,8 @@ func (s *scanner) meta(a *attributes) {
 		if len(s.shownTitle) == 0 {
 			s.shownTitle = s.line(s.shownTitle, a.content)
 		}
+	case "generator":
+		s.forum = s.forum || slices.ContainsFunc(forumPrograms[:], func(name []byte) bool { return bytes.HasPrefix(a.content, name) })
 	case "description", "og:description":
 		// The longest; each that is looked at is longer than the one before.
 		if len(a.content) > len(s.description) && len(s.description) < maxLine/2 {

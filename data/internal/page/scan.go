@@ -72,6 +72,7 @@ type scanner struct {
 	title    []byte
 	language []byte
 	kinds    uint8 // what the page says that it is
+	forum    bool  // a program for forums made it
 
 	scripts, frames [][]byte // of the page: what may bring text as data
 	password        bool     // it asks for one
@@ -106,7 +107,7 @@ func (s *scanner) reset(size int) {
 	s.tooDeep, s.block, s.space, s.newline, s.linked, s.inline, s.pre, s.titled = 0, -1, false, false, false, 0, 0, false
 	s.dense, s.full, s.limit = false, false, min(maxBlocks, fewBlocks+size/blockBytes)
 	s.scripts, s.frames, s.password, s.scripted = s.scripts[:0], s.frames[:0], false, false
-	s.kinds, s.description, s.shownTitle = 0, s.description[:0], s.shownTitle[:0]
+	s.kinds, s.forum, s.description, s.shownTitle = 0, false, s.description[:0], s.shownTitle[:0]
 }
 
 // scan reads a page, which is UTF-8.

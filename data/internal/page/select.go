@@ -225,9 +225,10 @@ func plainTitle(title []byte) []byte {
 // forumWords are what titles of forums say, in small letters.
 var forumWords = [...][]byte{[]byte("forum"), []byte("message board"), []byte("论坛"), []byte("論壇"), []byte("форум"), []byte("Форум"), []byte("フォーラム"), []byte("포럼"), []byte("منتدى")}
 
-// isForum reports whether the page says that it is one of a forum.
+// isForum reports whether the page says that it is one of a forum, or of a program for
+// forums.
 func (x *Extractor) isForum() bool {
-	return x.kinds&kindForum != 0 || containsAny(x.small(x.title), forumWords[:])
+	return x.forum || x.kinds&kindForum != 0 || containsAny(x.small(x.title), forumWords[:])
 }
 
 // dropComments leaves out the comments behind an article. The posts of a forum

@@ -105,6 +105,8 @@ func TestComments(t *testing.T) {
 	}{
 		{"an article", "<title>The bridge is closed - City News</title>", "entry-content", false},
 		{"a thread by its posts", "<title>The bridge is closed</title>", "message", true},
+		{"a thread by its program", `<meta name=generator content="Discourse 3.4.0 - https://github.com/discourse/discourse"><title>The bridge is closed - River Talk</title>`, "entry-content", true},
+		{"an article by its program", `<meta name=generator content="WordPress 6.4"><title>The bridge is closed - River Talk</title>`, "entry-content", false},
 		{"a thread by its title", "<title>The bridge is closed - River Forum</title>", "entry-content", true},
 		{"a thread by its markup", `<title>The bridge is closed</title><script type="application/ld+json">{"@type":"DiscussionForumPosting"}</script>`, "entry-content", true},
 	} {
