@@ -61,11 +61,7 @@ func TestTasksAreStages(t *testing.T) {
 			continue
 		}
 		path := filepath.Join(folder, e.Name())
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, d := range file.Decls {
+		for _, d := range parse(t, path).Decls {
 			f, ok := d.(*ast.FuncDecl)
 			if !ok || f.Recv != nil || !isTask(f.Type) {
 				continue
@@ -79,6 +75,77 @@ func TestTasksAreStages(t *testing.T) {
 	if tasks != len(listed) {
 		t.Errorf("%d functions of package engine are tasks, %d are listed", tasks, len(listed))
 	}
+}
+
+// Every value of engine.Stage in the code is an entry of the list, or a variable
+// of package engine that an entry of the list has. One that only repeats the task
+// of a listed stage would never run, and nothing else would say so.
+func TestStageValuesAreListed(t *testing.T) {
+	const list = "stages.go"
+	used := map[string]bool{} // variables of package engine in the list
+	ast.Inspect(parse(t, list), func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok && strings.HasPrefix(typeName(s), "engine.") {
+			used[s.Sel.Name] = true
+		}
+		return true
+	})
+	values := 0
+	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || path == list {
+			return err
+		}
+		file := parse(t, path)
+		kind := "engine.Stage"
+		if file.Name.Name == "engine" {
+			kind = "Stage"
+		}
+		of := map[ast.Node]string{} // the variable that a value is of
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.ValueSpec:
+				for i, v := range n.Values {
+					of[v] = n.Names[i].Name
+				}
+			case *ast.CompositeLit:
+				if typeName(n.Type) != kind || len(n.Elts) == 0 {
+					break
+				}
+				if values++; !used[of[n]] {
+					t.Errorf("job/%s: the stage %s is not in the list in job/%s", path, statedName(n), list)
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := len(SplitStages()); values != want {
+		t.Errorf("%d values of engine.Stage outside of the list, which has %d stages with a task for each split", values, want)
+	}
+}
+
+// statedName returns the name that a stage value states, as it is written.
+func statedName(n *ast.CompositeLit) string {
+	for _, e := range n.Elts {
+		if kv, ok := e.(*ast.KeyValueExpr); ok && typeName(kv.Key) == "Name" {
+			if lit, ok := kv.Value.(*ast.BasicLit); ok {
+				return lit.Value
+			}
+			return typeName(kv.Value)
+		}
+	}
+	return "without a name"
+}
+
+func parse(t *testing.T, path string) *ast.File {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // isTask reports whether a function of package engine has the parameters of a
