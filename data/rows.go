@@ -18,6 +18,7 @@ type FingerprintRow struct {
 	Sketch      []byte // SketchSize bytes, or empty
 	Letters     []byte
 	Sample      []byte // no column: only this run's views have it
+	Signature   []byte // the same; empty or of simhash/sketch's size
 	Title       []byte
 	Source      string
 	Offset      int64 // as Document.Offset
@@ -211,7 +212,7 @@ var Matches = Table[MatchRow]{Name: "matches", RowBytes: 40, Columns: []Column[M
 		Double: func(r *MatchRow) *float64 { return &r.Jaccard }},
 	{Name: "containment", Unit: "0 to 1", Doc: "share of the character 5-grams of the text that has fewer that the other has too, where the texts were consulted; else null", Null: true,
 		Double: func(r *MatchRow) *float64 { return &r.Containment }},
-	{Name: "verdict", Doc: "why it is a match: `distance`, `sketches alike`, `texts alike`, `texts alike but for slips`, `texts alike in order`, `short, equal`, `short, few edits`; and `sketches near the limit` where the texts would have been consulted (preset thorough) but the earlier night's is gone: the estimate decided. Not the same: `contains`, the text of `doc_id` has nearly all of that of `match_id`; `contained`, it is nearly all in it",
+	{Name: "verdict", Doc: "why it is a match: `distance`, `sketches alike`, `signatures alike`, `texts alike`, `texts alike but for slips`, `texts alike in order`, `short, equal`, `short, few edits`; and `sketches near the limit` where texts or signatures would have decided but the earlier night's are gone: the estimate decided. Not the same: `contains`, the text of `doc_id` has nearly all of that of `match_id`; `contained`, it is nearly all in it",
 		Word: func(r *MatchRow) *string { return &r.Verdict }},
 	{Name: "first_seen", Doc: "the night in which the library first had the similar document; null when it is from this run", Null: true,
 		Word: func(r *MatchRow) *string { return &r.FirstSeen }},

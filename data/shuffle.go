@@ -25,7 +25,7 @@ type Pair struct {
 // bytes.
 type Evidence struct {
 	Reason Reason
-	Figure uint16 // of sketches the bits that differ; of short texts the edits in the upper byte, the longer one's length in the lower
+	Figure uint16 // of sketches the bits that differ; of signatures the estimate in thousandths; of short texts the edits in the upper byte, the longer one's length in the lower
 }
 
 // Overlap is how much two texts have in common, exactly: the Jaccard similarity
@@ -42,28 +42,30 @@ type Reason uint8
 
 // The reasons that a pair can have. They stand in files of the run's state.
 const (
-	ByDistance Reason = iota // the fingerprints alone decide
-	BySketches               // the estimate reaches the limit
-	ByEstimate               // it does, by less than the texts may take from it, but they are gone
-	Undecided                // the estimate is so near the limit that the texts decide
-	ByTexts                  // the texts' similarity reaches the limit
-	ByEquality               // short texts of the same letters and digits
-	ByEdits                  // short texts of few edits
-	BySlips                  // the texts differ by slips alone
-	ByOrder                  // they are nearly as alike as the limit asks, and their letters agree in order
-	Contains                 // not the same, but the first text has nearly all of the second
-	Contained                // the second has nearly all of the first
-	NotTheSame               // none of these
+	ByDistance   Reason = iota // the fingerprints alone decide
+	BySketches                 // the estimate reaches the limit
+	ByEstimate                 // it does, by less than the texts may take from it, but they are gone
+	Undecided                  // the estimate is so near the limit that signatures or the texts decide
+	ByTexts                    // the texts' similarity reaches the limit
+	ByEquality                 // short texts of the same letters and digits
+	ByEdits                    // short texts of few edits
+	BySlips                    // the texts differ by slips alone
+	ByOrder                    // they are nearly as alike as the limit asks, and their letters agree in order
+	Contains                   // not the same, but the first text has nearly all of the second
+	Contained                  // the second has nearly all of the first
+	NotTheSame                 // none of these
+	BySignatures               // the signatures' estimate reaches the limit
 )
 
 var reasons = [...]string{
 	ByDistance: "distance", BySketches: "sketches alike", ByEstimate: "sketches near the limit", Undecided: "texts wanted",
 	ByTexts: "texts alike", ByEquality: "short, equal", ByEdits: "short, few edits",
 	BySlips: "texts alike but for slips", ByOrder: "texts alike in order", Contains: "contains", Contained: "contained", NotTheSame: "not the same",
+	BySignatures: "signatures alike",
 }
 
 // Same reports whether a pair of that reason is the same.
-func (r Reason) Same() bool { return r != Undecided && r < Contains }
+func (r Reason) Same() bool { return r != Undecided && r < Contains || r == BySignatures }
 
 // Reverse is the reason with the two documents exchanged.
 func (r Reason) Reverse() Reason {

@@ -10,13 +10,13 @@ import (
 
 func TestReasonsHaveDifferentWords(t *testing.T) {
 	words := map[string]data.Reason{}
-	for r := data.ByDistance; r <= data.NotTheSame; r++ {
+	for r := data.ByDistance; r <= data.BySignatures; r++ {
 		if other, taken := words[r.String()]; taken || r.String() == "" {
 			t.Errorf("%d and %d are both %q", r, other, r)
 		}
 		words[r.String()] = r
 	}
-	if got := (data.NotTheSame + 1).String(); got != "unknown" {
+	if got := (data.BySignatures + 1).String(); got != "unknown" {
 		t.Errorf("a reason that there is not is %q", got)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -145,10 +144,11 @@ func table[R any](t *testing.T, name, run, in, folder string, of *data.Table[R])
 	if err != nil {
 		t.Fatal(err)
 	}
+	other := strings.NewReplacer(in, "", " Signature:[]", "") // no column, and no reason for another digest
 	for _, part := range parts {
 		err := parquet.ReadTable(context.Background(), part, of, func(row *R) error {
 			rows++
-			_, err := io.WriteString(sum, strings.ReplaceAll(fmt.Sprintf("%+v\n", *row), in, ""))
+			_, err := other.WriteString(sum, fmt.Sprintf("%+v\n", *row))
 			return err
 		})
 		if err != nil {

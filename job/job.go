@@ -139,9 +139,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	}
 	if m := &r.Config.Match; r.Command == CommandMatch {
 		r.Sum.Method = &summary.Method{Preset: m.Preset, Distance: m.Distance, NoTexts: m.Consults()}
-		if r.Sum.Method.NoTexts {
-			m.Verify, m.Containment = config.VerifySketch, 0
-		}
+		*m = m.Sketches()
 	}
 	if r.Config.Library.Path != "" {
 		if err := history.Check(r.Config); err != nil {

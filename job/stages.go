@@ -93,8 +93,8 @@ var stages = []Stage{
 	},
 	{
 		Stage: engine.Stage{Name: stage.Verify},
-		Of:    "preset thorough", Doc: "those pairs and shingles → what the texts say",
-		when: consults, task: match.Verify,
+		Of:    "presets balanced, thorough", Doc: "pairs near the limit, with their signatures or those shingles → what these say",
+		when: settles, task: match.Verify,
 	},
 	{
 		Stage: engine.Stage{Name: stage.Cluster},
@@ -135,6 +135,7 @@ func hasLibrary(command string, c *config.Config) bool {
 	return command == rundir.CommandRun && c.Library.Path != ""
 }
 func consults(_ string, c *config.Config) bool { return c.Match.Consults() }
+func settles(_ string, c *config.Config) bool  { return c.Match.Settles() }
 
 func hasReference(command string, c *config.Config) bool {
 	return command == rundir.CommandRun && c.Against.On()

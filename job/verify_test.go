@@ -90,14 +90,19 @@ func verifiedPairs(t *testing.T, cfg config.Config, docs []page) (pairs map[[2]s
 	}()
 	w := analyzer.NewWorkspace()
 	f := mapper.NewFingerprinter(w, true, nil)
-	f.Samples = cfg.Match.Containment > 0
+	f.Samples, f.Signatures = cfg.Match.Containment > 0, true
 	views := make([]data.View, len(docs))
+	signed := make([]mapper.Signed, len(docs))
 	texts := make([]mapper.Text, len(docs))
 	for i, d := range docs {
 		var row data.FingerprintRow
 		f.Fingerprint(&data.Document{ID: []byte(d.id), Text: []byte(d.text)}, "", &row)
 		mapper.View(&row, &views[i])
 		texts[i].Set(w.Normalize(nil, []byte(d.text)))
+		if signed[i].Length = int(row.Length); len(row.Signature) > 0 {
+			signature := sketch.Signature(row.Signature)
+			signed[i].Signature = &signature
+		}
 	}
 	rule := method.Rule(cfg.Match)
 	judge := mapper.NewVerifier(rule)
@@ -109,7 +114,11 @@ func verifiedPairs(t *testing.T, cfg config.Config, docs []page) (pairs map[[2]s
 				continue
 			}
 			e := judge.Judge(&views[i], &views[j])
-			if e.Reason == data.Undecided {
+			switch {
+			case e.Reason != data.Undecided:
+			case cfg.Match.Signs():
+				e = judge.SettleSigned(e, signed[i], signed[j])
+			default:
 				e.Reason, _, _ = judge.Settle(&texts[i], &texts[j])
 			}
 			if !rule.Candidate(&views[i], &views[j]) || e.Reason == data.NotTheSame {

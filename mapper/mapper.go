@@ -34,7 +34,8 @@ import (
 // Fingerprinter is the first map: it turns documents into fingerprint rows. It
 // reuses its buffers, so only one goroutine may use it at a time.
 type Fingerprinter struct {
-	Samples bool // also fill in samples; has no effect without sketches
+	Samples    bool // also fill in samples; has no effect without sketches
+	Signatures bool // also fill in signatures; has no effect without sketches
 
 	workspace *simhash.Workspace
 	sketches  bool
@@ -72,7 +73,7 @@ func (f *Fingerprinter) own(doc *data.Document) ([]byte, template.Left) {
 }
 
 // Fingerprint fills in row from doc. The row then refers to bytes of doc, and
-// keeps its own Sketch, Letters and Sample buffers, whose contents are replaced.
+// keeps its own Sketch, Letters, Sample and Signature buffers, whose contents are replaced.
 func (f *Fingerprinter) Fingerprint(doc *data.Document, source string, row *data.FingerprintRow) {
 	own, left := f.own(doc)
 	title, lane := doc.Title, ""
@@ -91,6 +92,7 @@ func (f *Fingerprinter) Fingerprint(doc *data.Document, source string, row *data
 		Sketch:      row.Sketch[:0],
 		Letters:     row.Letters[:0],
 		Sample:      row.Sample[:0],
+		Signature:   row.Signature[:0],
 		Title:       doc.Title,
 		Source:      source,
 		Offset:      doc.Offset,
@@ -120,7 +122,13 @@ func (f *Fingerprinter) Fingerprint(doc *data.Document, source string, row *data
 		}
 		if sketch.Few(row.Letters) {
 			row.Sample = row.Sample[:0] // many unrelated texts contain so few words
+			return                      // nor has it a signature: edits decide
 		}
+	}
+	if f.Signatures && n > 0 {
+		var signature sketch.Signature
+		f.maker.Signature(&signature)
+		row.Signature = append(row.Signature, signature[:]...)
 	}
 }
 

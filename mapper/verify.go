@@ -147,7 +147,7 @@ type Candidate struct {
 // one that reports the pair: of all tables and values that two documents share,
 // only the first does.
 //
-// If the texts have to decide, the reason is data.Undecided. Pairs of the table
+// If the texts or signatures have to decide, the reason is data.Undecided. Pairs of the table
 // Samples always are, and every value they share reports them: a rule by the
 // first value would lose the pair if that value is hot and not compared.
 //
@@ -357,13 +357,18 @@ func (v *Verifier) edits(a, b *data.View) (sketch.Verdict, data.Evidence) {
 	return verdict, e
 }
 
+// thousandths is the unit of the figure of signatures.
+const thousandths = 1000
+
 // EstimatedJaccard returns the similarity, 0 to 1, that the evidence stands for:
-// the sketches' estimate of the Jaccard similarity or, if edits decided, the share
-// of the longer text's letters that were not edited.
+// the sketches' or signatures' estimate of the Jaccard similarity or, if edits
+// decided, the share of the longer text's letters that were not edited.
 func EstimatedJaccard(e data.Evidence) float64 {
 	switch e.Reason {
 	case data.ByEquality, data.ByEdits:
 		return 1 - float64(e.Figure>>8)/float64(e.Figure&0xff)
+	case data.BySignatures:
+		return float64(e.Figure) / thousandths
 	}
 	return sketch.Estimate(int(e.Figure))
 }
@@ -420,16 +425,41 @@ var settled = map[string]data.Reason{
 	sketch.ReasonTextsAlike: data.ByTexts, sketch.ReasonTextsSlips: data.BySlips, sketch.ReasonTextsOrder: data.ByOrder,
 }
 
-// Estimated is Judge for candidates whose texts are no longer available. An
-// undecided pair is then decided by the estimate.
+// Signed is what SettleSigned reads of a document.
+type Signed struct {
+	Length    int               // of the text in characters, in normal form
+	Signature *sketch.Signature // nil if the document has none
+}
+
+// SettleSigned gives the verdict on an undecided pair by its signatures. Evidence e
+// is that of the sketches, which decide if a document has no signature.
+func (v *Verifier) SettleSigned(e data.Evidence, x, y Signed) data.Evidence {
+	length := min(x.Length, y.Length)
+	if x.Signature == nil || y.Signature == nil {
+		return v.estimated(e, length)
+	}
+	jaccard := x.Signature.Jaccard(y.Signature)
+	if jaccard < v.rule.Limit(length) {
+		return data.Evidence{Reason: data.NotTheSame}
+	}
+	return data.Evidence{Reason: data.BySignatures, Figure: uint16(jaccard * thousandths)}
+}
+
+// Estimated is Judge for candidates whose texts are no longer available, nor their
+// signatures. An undecided pair is then decided by the estimate.
 func (v *Verifier) Estimated(a, b *data.View) data.Evidence {
 	e := v.Judge(a, b)
 	if e.Reason != data.Undecided {
 		return e
 	}
-	e.Reason = data.NotTheSame
-	if EstimatedJaccard(e) >= v.rule.EstimateLimit(shorter(a, b)) {
-		e.Reason = data.ByEstimate
+	return v.estimated(e, shorter(a, b))
+}
+
+// estimated decides an undecided pair by the estimate of its sketches.
+func (v *Verifier) estimated(e data.Evidence, length int) data.Evidence {
+	e.Reason = data.ByEstimate
+	if EstimatedJaccard(e) < v.rule.EstimateLimit(length) {
+		e.Reason = data.NotTheSame
 	}
 	return e
 }

@@ -2,9 +2,11 @@ package mapper
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -334,4 +336,57 @@ func TestThoroughTakesWhatBalancedTakes(t *testing.T) {
 	if taken == 0 {
 		t.Fatal("balanced takes none")
 	}
+}
+
+// Signatures decide on what sketches leave undecided, and the sketches' estimate where
+// a document has none.
+func TestSettleSigned(t *testing.T) {
+	rules := sketch.Balanced()
+	verify := NewVerifier(Rule{Verified: true, Rules: rules})
+	open := data.Evidence{Reason: data.Undecided, Figure: 60} // an estimate of .53
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, length := range []int{400, 4000} {
+		limit := rules.Limit(length)
+		reasons := map[data.Reason]int{}
+		for range 300 {
+			text := make([]rune, length)
+			for i := range text {
+				text[i] = 0x4e00 + rune(r.IntN(3000))
+			}
+			other := slices.Clone(text)
+			for i := range int(float64(length) * (0.2 + 0.3*r.Float64())) {
+				other[i] = 0x4e00 + rune(r.IntN(3000))
+			}
+			x, y := signed(string(text)), signed(string(other))
+			j := x.Signature.Jaccard(y.Signature)
+			e := verify.SettleSigned(open, x, y)
+			reasons[e.Reason]++
+			if want := j >= limit; e.Reason.Same() != want || want && (e.Reason != data.BySignatures || math.Abs(EstimatedJaccard(e)-j) > 0.001 || EstimatedJaccard(e) < limit-1e-9) {
+				t.Fatalf("signatures of %v with the limit %v: %+v", j, limit, e)
+			}
+			if back := verify.SettleSigned(open, y, x); back != e {
+				t.Fatalf("%+v, and back %+v", e, back)
+			}
+			x.Signature = nil
+			want := data.Evidence{Reason: data.NotTheSame, Figure: 60}
+			if EstimatedJaccard(open) >= rules.EstimateLimit(length) {
+				want.Reason = data.ByEstimate
+			}
+			if got := verify.SettleSigned(open, x, y); got != want {
+				t.Fatalf("without a signature %+v, want %+v", got, want)
+			}
+		}
+		if len(reasons) < 2 {
+			t.Errorf("all pairs of %d letters are %v", length, reasons)
+		}
+	}
+}
+
+func signed(text string) Signed {
+	var m sketch.Maker
+	var s sketch.Sketch
+	m.Sketch(&s, []byte(text))
+	signature := new(sketch.Signature)
+	m.Signature(signature)
+	return Signed{Length: utf8.RuneCountInString(text), Signature: signature}
 }

@@ -11,15 +11,22 @@ type Rules struct {
 	// they also decide on pairs that are Ordered. 0: the sketches always decide.
 	Border float64
 
+	// Signatures says that signatures decide in the place of the texts. They tell
+	// nothing of the order of letters, so no pair is Ordered.
+	Signatures bool
+
 	// Containment is the least containment, 0 to 1, of two texts that are not the
 	// same for one to count as containing the other: the share of the smaller set
 	// of shingles that the larger one has too. 0: containment is not looked for.
 	Containment float64
 }
 
-// Balanced returns rules by which the sketches alone decide. They are meant for
+// Balanced returns rules by which signatures decide on estimates within about two
+// standard errors of the limit, and the sketches on all others. They are meant for
 // candidates that are within distance 3 or share a band.
-func Balanced() Rules { return Rules{LongFrom: 800, Short: 0.60, Long: 0.46} }
+func Balanced() Rules {
+	return Rules{LongFrom: 800, Short: 0.55, Long: 0.48, Border: 0.12, Signatures: true}
+}
 
 // Thorough returns rules by which the texts decide on estimates within about three
 // standard errors of the limit. They also find texts that differ by slips, are
@@ -40,9 +47,16 @@ const (
 	revisedBelow = 0.12
 )
 
-// estimatedBelow is how much the limit is lowered if the estimate decides on long
-// texts that are no longer available. The result is the limit of Balanced.
-const estimatedBelow = 0.04
+// If the estimate decides on texts that are no longer available, the limit of long
+// texts is lowered by estimatedBelow, to 0.46. If it decides in the place of
+// signatures, the limits are 0.46 for long texts and 0.60 for others: more wrong pairs
+// reach a limit by an estimate with twice the error, most of all among short texts,
+// which share more with all texts of their kind.
+const (
+	estimatedBelow = 0.04
+	unsignedBelow  = 0.02
+	unsignedAbove  = 0.05
+)
 
 // The limit of the distance by the length of the texts, in characters: PieceLong bits
 // from PiecesFrom on, and up to PieceShort below. A news product's text (2018) and
@@ -64,10 +78,12 @@ func Piecewise(most, characters int) int {
 
 // Reasons of a Verdict.
 const (
-	reasonSketchAlike  = "sketches alike"  // the estimate reaches the limit
-	reasonSketchUnlike = "sketches unlike" // it does not
-	ReasonTextsAlike   = "texts alike"     // the texts' similarity reaches the limit
-	ReasonTextsUnlike  = "texts unlike"    // it does not
+	reasonSketchAlike  = "sketches alike"    // the estimate reaches the limit
+	reasonSketchUnlike = "sketches unlike"   // it does not
+	ReasonSigned       = "signatures alike"  // the signatures' estimate reaches the limit
+	ReasonUnsigned     = "signatures unlike" // it does not
+	ReasonTextsAlike   = "texts alike"       // the texts' similarity reaches the limit
+	ReasonTextsUnlike  = "texts unlike"      // it does not
 	ReasonTextsSlips   = "texts alike but for slips"
 	ReasonTextsOrder   = "texts alike in order"
 	ReasonOpen         = "texts wanted" // the estimate is too near the limit
@@ -85,7 +101,7 @@ const (
 // Verdict is whether two documents are the same, and why.
 type Verdict struct {
 	Same   bool   `json:"same"`
-	Open   bool   `json:"-"` // the texts have to decide, by Settle; Same is the sketches' answer
+	Open   bool   `json:"-"` // the texts have to decide, by Settle, or signatures; Same is the sketches' answer
 	Reason string `json:"reason"`
 }
 
@@ -98,10 +114,16 @@ func (r Rules) Limit(length int) float64 {
 	return r.Short
 }
 
-// EstimateLimit returns the least estimate for a pair on which the texts should
-// decide but are no longer available.
+// EstimateLimit returns the least estimate for a pair on which texts or signatures
+// should decide but are not available.
 func (r Rules) EstimateLimit(length int) float64 {
-	if r.Border > 0 && length >= r.LongFrom {
+	switch long := length >= r.LongFrom; {
+	case r.Border <= 0:
+	case r.Signatures && long:
+		return r.Long - unsignedBelow
+	case r.Signatures:
+		return r.Short + unsignedAbove
+	case long:
 		return r.Long - estimatedBelow
 	}
 	return r.Limit(length)
@@ -111,7 +133,10 @@ func (r Rules) EstimateLimit(length int) float64 {
 // same or open.
 func (r Rules) Least() float64 {
 	least := min(r.Short, r.Long)
-	if r.Border > 0 {
+	switch {
+	case r.Border > 0 && r.Signatures:
+		least -= r.Border
+	case r.Border > 0:
 		least -= max(r.Border, slipsBelow)
 	}
 	return max(least, 0)
@@ -121,7 +146,7 @@ func (r Rules) Least() float64 {
 // estimate are compared in order. Shorter and longer are the texts' lengths in
 // characters.
 func (r Rules) Ordered(estimate float64, shorter, longer int) bool {
-	return r.Border > 0 && withinHalf(shorter, longer) && estimate >= r.Limit(shorter)-slipsBelow
+	return r.Border > 0 && !r.Signatures && withinHalf(shorter, longer) && estimate >= r.Limit(shorter)-slipsBelow
 }
 
 // Judge gives the verdict by the estimated similarity of a pair whose shorter
@@ -149,7 +174,7 @@ func (r Rules) Settle(s *Short, a, b []rune, jaccard float64, length int) (Verdi
 	switch {
 	case jaccard >= limit:
 		return Verdict{Same: true, Reason: ReasonTextsAlike}, Edited{}
-	case r.Border <= 0 || jaccard < limit-slipsBelow:
+	case r.Border <= 0 || r.Signatures || jaccard < limit-slipsBelow:
 		return Verdict{Reason: ReasonTextsUnlike}, Edited{}
 	}
 	align := &s.alignment

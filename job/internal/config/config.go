@@ -101,10 +101,11 @@ const (
 
 // Ways to verify the pairs that were found.
 const (
-	VerifyNone   = "none"   // the distance alone decides
-	VerifyLength = "length" // the distance does, within a limit by the texts' length
-	VerifySketch = "sketch" // the sketches' estimate decides
-	VerifyTexts  = "texts"  // where the estimate is near the limit, the texts decide
+	VerifyNone   = "none"      // the distance alone decides
+	VerifyLength = "length"    // the distance does, within a limit by the texts' length
+	VerifySketch = "sketch"    // the sketches' estimate decides
+	VerifySigned = "signature" // where the estimate is near the limit, longer signatures decide
+	VerifyTexts  = "texts"     // where the estimate is near the limit, the texts decide
 )
 
 // SettingLexicon is the setting that names a folder; what else the features are
@@ -172,13 +173,13 @@ func (c Config) Absolute() (_ Config, err error) {
 type Match struct {
 	Preset     string  `yaml:"preset" json:"preset" flag:"preset" group:"Method" allow:"classic,balanced,thorough,piecewise" help:"method"`
 	Distance   int     `yaml:"distance" json:"distance" flag:"distance,k" group:"Method" help:"largest Hamming distance of pairs"`
-	Verify     string  `yaml:"verify" json:"verify" allow:"none,length,sketch,texts" help:"what confirms a candidate pair"`
+	Verify     string  `yaml:"verify" json:"verify" allow:"none,length,sketch,signature,texts" help:"what confirms a candidate pair"`
 	Bands      bool    `yaml:"bands" json:"bands" help:"documents whose sketches share an LSH band are candidates"`
 	ShortTexts bool    `yaml:"short_texts" json:"short_texts" help:"compare texts of at most 160 letters by their edits"`
 	LongFrom   int     `yaml:"long_from" json:"long_from" help:"texts of this many characters count as long"`
 	LimitLong  float64 `yaml:"limit_long" json:"limit_long" help:"least Jaccard similarity of long texts"`
 	LimitShort float64 `yaml:"limit_short" json:"limit_short" help:"least Jaccard similarity of other texts"`
-	Border     float64 `yaml:"border" json:"border" help:"with verify=texts, read texts this near the limit"`
+	Border     float64 `yaml:"border" json:"border" help:"with verify=signature or texts, these decide this near the limit"`
 
 	Containment float64 `yaml:"containment" json:"containment" help:"find texts of which another one has this share; 0: off"`
 
@@ -188,7 +189,31 @@ type Match struct {
 
 // Consults reports whether texts decide where sketches are near the limit, or
 // where one text may contain the other.
-func (m Match) Consults() bool { return m.Rules().Border > 0 || m.Containment > 0 }
+func (m Match) Consults() bool {
+	r := m.Rules()
+	return r.Border > 0 && !r.Signatures || r.Containment > 0
+}
+
+// Signs reports whether signatures decide where sketches are near the limit. If texts
+// are read anyway, these do.
+func (m Match) Signs() bool { return m.Rules().Border > 0 && !m.Consults() }
+
+// Settles reports whether the sketches leave pairs undecided, for the texts or
+// signatures to settle.
+func (m Match) Settles() bool { return m.Consults() || m.Signs() }
+
+// Sketches is m for documents of which there are fingerprints alone: with neither texts
+// nor signatures, the sketches decide on all pairs.
+func (m Match) Sketches() Match {
+	if !m.Settles() {
+		return m
+	}
+	if r := m.Rules(); r.Signatures {
+		m.LimitLong, m.LimitShort = r.EstimateLimit(m.LongFrom), r.EstimateLimit(m.LongFrom-1)
+	}
+	m.Verify, m.Containment = VerifySketch, 0
+	return m
+}
 
 // Verified reports whether pairs are confirmed by more than their distance.
 func (m Match) Verified() bool { return m.Verify != VerifyNone }
@@ -200,8 +225,8 @@ func (m Match) Sketched() bool { return m.Verified() && m.Verify != VerifyLength
 // Rules are those of the verdict on a pair.
 func (m Match) Rules() sketch.Rules {
 	r := sketch.Rules{LongFrom: m.LongFrom, Long: m.LimitLong, Short: m.LimitShort, Containment: m.Containment}
-	if m.Verify == VerifyTexts {
-		r.Border = m.Border
+	if m.Verify == VerifyTexts || m.Verify == VerifySigned {
+		r.Border, r.Signatures = m.Border, m.Verify == VerifySigned
 	}
 	return r
 }
@@ -212,7 +237,7 @@ func Presets() []string { return []string{PresetClassic, PresetBalanced, PresetT
 // preset sets what the preset stands for.
 func (m *Match) preset(name string) error {
 	rules := sketch.Balanced()
-	m.Distance, m.Verify, m.Bands, m.ShortTexts = 3, VerifySketch, true, true
+	m.Distance, m.Verify, m.Bands, m.ShortTexts = 3, VerifySigned, true, true
 	switch name {
 	case PresetClassic:
 		m.Verify, m.Bands, m.ShortTexts = VerifyNone, false, false
@@ -494,9 +519,9 @@ func (c Config) Check() error {
 		remedy  any
 	}{
 		{c.Match.Distance > most, "match.distance", fmt.Sprintf("beyond what %d bits are matched at: write a number from 0 to %d", c.Features.Bits, most)},
-		{!c.Match.Sketched() && c.Match.Bands, "match.bands", "what it finds must be confirmed: write match.verify sketch or texts"},
-		{!c.Match.Sketched() && c.Match.ShortTexts, "match.short_texts", "what it finds must be confirmed: write match.verify sketch or texts"},
-		{!c.Match.Sketched() && c.Match.Containment > 0, "match.containment", "what it finds must be confirmed: write match.verify sketch or texts"},
+		{!c.Match.Sketched() && c.Match.Bands, "match.bands", "what it finds must be confirmed: write match.verify sketch, signature or texts"},
+		{!c.Match.Sketched() && c.Match.ShortTexts, "match.short_texts", "what it finds must be confirmed: write match.verify sketch, signature or texts"},
+		{!c.Match.Sketched() && c.Match.Containment > 0, "match.containment", "what it finds must be confirmed: write match.verify sketch, signature or texts"},
 		{c.Features.Templates != "" && !c.Features.StripBoilerplate, "features.templates", "it says what is not a page's own text: leave features.strip_boilerplate on"},
 		{c.Library.Path == "" && c.Library.Night != "", "library.night", "name the library too, with --library"},
 		{c.Against.On() && c.Library.Path != "", "library.path", "a run against a reference does not match earlier nights: leave one of the two out"},

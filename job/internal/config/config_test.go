@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -58,7 +59,7 @@ func TestAllowed(t *testing.T) {
 		"features.stop":      {simhash.StopNone, simhash.StopBuiltin},
 		"features.segmenter": {SegmenterBuiltin, SegmenterGojieba},
 		"match.preset":       append(Presets(), PresetPiecewise),
-		"match.verify":       {VerifyNone, VerifyLength, VerifySketch, VerifyTexts},
+		"match.verify":       {VerifyNone, VerifyLength, VerifySketch, VerifySigned, VerifyTexts},
 		"clusters.keep":      {KeepLongest, KeepEarliest, KeepRank, KeepFirst},
 		"execution.engine":   {EngineLocal, EngineGleam},
 	} {
@@ -396,5 +397,30 @@ func TestHashOfReference(t *testing.T) {
 	c.Against.Paths = []string{filepath.Join(dir, "gone")}
 	if _, err := c.Hash(); err == nil || !strings.Contains(err.Error(), "name files and folders that are there") {
 		t.Errorf("a reference that is not there: %v", err)
+	}
+}
+
+// Without texts and signatures the sketches decide: with the presets' limits of the
+// estimate, and alike for who wrote them out.
+func TestSketches(t *testing.T) {
+	for preset, want := range map[string]Match{
+		PresetBalanced: {Verify: VerifySketch, LimitLong: 0.46, LimitShort: 0.60},
+		PresetThorough: {Verify: VerifySketch, LimitLong: 0.50, LimitShort: 0.50},
+		PresetClassic:  {Verify: VerifyNone, LimitLong: 0.48, LimitShort: 0.55},
+	} {
+		c, err := Default().WithPreset(preset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := c.Match.Sketches()
+		if m.Verify != want.Verify || math.Abs(m.LimitLong-want.LimitLong) > 1e-9 || math.Abs(m.LimitShort-want.LimitShort) > 1e-9 || m.Containment != 0 || m.Settles() {
+			t.Errorf("%s: %+v", preset, m)
+		}
+		if signs, texts := c.Match.Signs(), c.Match.Consults(); signs != (preset == PresetBalanced) || texts != (preset == PresetThorough) {
+			t.Errorf("%s: signatures %t, texts %t", preset, signs, texts)
+		}
+		if c.Match.Containment = 0.8; c.Match.Signs() {
+			t.Errorf("%s: signatures where texts are read", preset)
+		}
 	}
 }

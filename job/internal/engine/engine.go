@@ -121,7 +121,7 @@ func (j *Job) Fingerprinter() *mapper.Fingerprinter {
 
 func (j *Job) newFingerprinter() *mapper.Fingerprinter {
 	f := mapper.NewFingerprinter(j.Analyzer.NewWorkspace(), j.Config.Match.Sketched(), j.Templates)
-	f.Samples = j.Config.Match.Containment > 0
+	f.Samples, f.Signatures = j.Config.Match.Containment > 0, j.Config.Match.Signs()
 	return f
 }
 

@@ -187,6 +187,6 @@ func Example() {
 	fmt.Println(rec.RowsOut, "documents in", rec.Outputs, err)
 	fmt.Println(release(), run.Close(), os.RemoveAll(dir))
 	// Output:
-	// 2 documents in [fingerprints/part-00000.parquet state/views/part-00000 state/frames/part-00000 quarantine/part-00000.jsonl] <nil>
+	// 2 documents in [fingerprints/part-00000.parquet state/views/part-00000 state/frames/part-00000 state/signatures/part-00000 quarantine/part-00000.jsonl] <nil>
 	// <nil> <nil> <nil>
 }

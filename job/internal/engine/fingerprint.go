@@ -118,6 +118,7 @@ func ended(job *Job, rec *rundir.TaskRecord, in data.SourceReader, options data.
 type parts struct {
 	prints     *parquet.TableWriter[data.FingerprintRow]
 	views      *viewWriter
+	signatures *signatureWriter                   // nil unless signatures decide
 	texts      *parquet.TableWriter[data.TextRow] // nil for formats that can be read again as cheaply
 	quarantine *quarantine
 	names      []string // of files but quarantine, within the run directory
@@ -156,6 +157,12 @@ func createParts(job *Job, task int) (p *parts, err error) {
 	add(filepath.Dir(p.views.name), "", p.views.out)
 	if p.views.frames != nil {
 		add(filepath.Dir(p.views.frames.name), "", p.views.frames)
+	}
+	if p.signatures, err = createSignatures(job, task); err != nil {
+		return p, err
+	}
+	if p.signatures != nil {
+		add(filepath.Dir(p.signatures.name), "", p.signatures)
 	}
 	if source.Extracts(job.Splits[task].Format) {
 		if path, err = job.Dir.Part(rundir.Texts, task, ".parquet"); err != nil {
@@ -324,7 +331,7 @@ func (a *assembly) fingerprints(job *Job, parts *parts) {
 		for i := range b.n {
 			row := &b.rows[i]
 			row.Row, row.Night = data.RowNumber(rec.Task, uint64(rec.RowsOut)), job.Config.Library.Night
-			if err := errors.Join(parts.prints.Write(row), parts.views.write(row)); err != nil {
+			if err := errors.Join(parts.prints.Write(row), parts.views.write(row), parts.signatures.add(row)); err != nil {
 				return err
 			}
 			rec.Counts[row.LengthClass]++

@@ -179,3 +179,56 @@ func TestReadMakesTheSameViews(t *testing.T) {
 		t.Errorf("fingerprints of another width: %v", err)
 	}
 }
+
+// Signatures are found by document number, whatever documents are asked for, and those
+// of short titles are not kept.
+func TestSignaturesOfDocuments(t *testing.T) {
+	const perSplit = 600 // more than a block has
+	var splits [3]string
+	analyzer, err := simhash.New(config.Default().Features.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := mapper.NewFingerprinter(analyzer.NewWorkspace(), true, nil)
+	f.Signatures = true
+	want := make([]data.FingerprintRow, perSplit*len(splits))
+	for i := range want {
+		id, text := fmt.Sprint("p", i), "a title"
+		if i%7 > 0 && i/perSplit != 1 { // the split in the middle has only titles
+			text = strings.Repeat(fmt.Sprintf("page %d of many has its own words %d ", i, i*i), 3+i%50)
+		}
+		splits[i/perSplit] += fmt.Sprintf("{\"id\":%q,\"text\":%q}\n", id, text)
+		f.Fingerprint(&data.Document{ID: []byte(id), Text: []byte(text)}, "", &want[i])
+	}
+	job := fingerprinted(t, splits[:]...)
+	documents, err := engine.OpenDocuments(job.Dir, len(splits))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []int{1, 3, 511, 5000} {
+		var docs []uint64
+		for doc := step / 2; doc < len(want); doc += step {
+			docs = append(docs, uint64(doc))
+		}
+		got, err := engine.Signatures(context.Background(), job, documents, 2, docs)
+		if err != nil || len(got) != len(docs) {
+			t.Fatalf("%d signatures of %d documents, %v", len(got), len(docs), err)
+		}
+		for i, doc := range docs {
+			row := &want[doc]
+			switch {
+			case (got[i].Signature != nil) != (len(row.Signature) > 0):
+				t.Fatalf("document %d: %+v, want %x", doc, got[i], row.Signature)
+			case got[i].Signature != nil && (string(got[i].Signature[:]) != string(row.Signature) || got[i].Length != int(row.Length)):
+				t.Fatalf("document %d of %d characters: %+v, want %x of %d", doc, got[i].Length, got[i].Signature, row.Signature, row.Length)
+			}
+		}
+	}
+	damage(t, job.Dir.Path(rundir.State, "signatures", rundir.PartName(2, "")))
+	if _, err := engine.Signatures(context.Background(), job, documents, 2, []uint64{2*perSplit + 1}); !errors.Is(err, state.ErrDamaged) {
+		t.Errorf("of a damaged file: %v", err)
+	}
+	if _, err := engine.Signatures(context.Background(), job, documents, 2, []uint64{1}); err != nil {
+		t.Errorf("of another split: %v", err)
+	}
+}

@@ -41,6 +41,7 @@ type explanation struct {
 	WeightShared float64        `json:"weight_shared"` // Σ min(a, b) / Σ max(a, b) of the features' weights
 	Estimate     float64        `json:"estimate"`      // of the Jaccard similarity, by the sketches
 	Error        float64        `json:"error"`         // its standard error
+	Signatures   float64        `json:"signatures"`    // the same by the signatures, if these decide; else 0
 	Bands        int            `json:"bands"`         // of the sketch in common, of sketch.Bands
 	Sampled      [2]int         `json:"sampled"`       // passages in common, of those that the two samples can have in common
 	Jaccard      float64        `json:"jaccard"`       // exact
@@ -138,7 +139,7 @@ func newExplainer(m *Neardup) (*explainer, error) {
 	}
 	w := analyzer.NewWorkspace()
 	f := mapper.NewFingerprinter(w, true, templates)
-	f.Samples = true
+	f.Samples, f.Signatures = true, true
 	return &explainer{m, layout, rule, w, f, templates, release}, nil
 }
 
@@ -150,6 +151,7 @@ type looked struct {
 	fingerprint simhash.Fingerprint
 	view        data.View
 	settle      mapper.Text
+	signed      mapper.Signed
 	features    []simhash.Feature
 }
 
@@ -169,6 +171,10 @@ func (x *explainer) look(d *Document) *looked {
 	mapper.View(&row, &l.view)
 	l.fingerprint = simhash.Fingerprint{Hi: row.Hi, Lo: row.Lo}
 	l.settle.Set(x.workspace.Normal())
+	if l.signed.Length = int(row.Length); len(row.Signature) > 0 {
+		signature := sketch.Signature(row.Signature)
+		l.signed.Signature = &signature
+	}
 	l.features = x.workspace.Features(nil, d.Title, l.text)
 	l.side = side{
 		ID: d.ID, Title: string(d.Title), Night: d.Night, Fingerprint: l.fingerprint.Hex(x.method.Features.Bits), LengthClass: row.LengthClass,
@@ -237,12 +243,7 @@ func (e *explanation) judge(by *explainer, a, b *looked) {
 	case e.Candidate:
 		e.Limit = rules.Limit(length)
 		if e.Verdict.Open {
-			reason, _, edited := verify.Settle(&a.settle, &b.settle)
-			e.Verdict = sketch.Verdict{Same: reason.Same(), Reason: reason.String()}
-			if reason == data.NotTheSame {
-				e.Verdict.Reason = sketch.ReasonTextsUnlike
-			}
-			e.Edited = edited
+			e.settle(m, verify, a, b)
 		}
 	case e.A.Shingles == 0 || e.B.Shingles == 0:
 		e.Verdict = sketch.Verdict{Reason: sketch.ReasonNothing}
@@ -252,6 +253,25 @@ func (e *explanation) judge(by *explainer, a, b *looked) {
 		e.Verdict = sketch.Verdict{Reason: reasonLengthClass}
 	default:
 		e.Verdict = sketch.Verdict{Reason: reasonFar}
+	}
+}
+
+// settle fills in the verdict on a pair that the sketches leave undecided.
+func (e *explanation) settle(m *Neardup, verify *mapper.Verifier, a, b *looked) {
+	var reason data.Reason
+	unlike := sketch.ReasonTextsUnlike
+	if m.Match.Signs() {
+		evidence := verify.Judge(&a.view, &b.view)
+		reason, unlike = verify.SettleSigned(evidence, a.signed, b.signed).Reason, sketch.ReasonUnsigned
+		if a.signed.Signature != nil && b.signed.Signature != nil {
+			e.Signatures = a.signed.Signature.Jaccard(b.signed.Signature)
+		}
+	} else {
+		reason, _, e.Edited = verify.Settle(&a.settle, &b.settle)
+	}
+	e.Verdict = sketch.Verdict{Same: reason.Same(), Reason: reason.String()}
+	if reason == data.NotTheSame {
+		e.Verdict.Reason = unlike
 	}
 }
 
@@ -323,6 +343,9 @@ func (e *explanation) WriteText(w io.Writer, l message.Language) error {
 		row(l.Text("left out"), l.Text("%d and %d characters of title and summary", e.A.Headline, e.B.Headline))
 	}
 	sketches := l.Text("J ≈ %.3f ± %.3f, %d of %d bands in common, %d of %d passages", e.Estimate, e.Error, e.Bands, sketch.Bands, e.Sampled[0], e.Sampled[1])
+	if e.Signatures > 0 {
+		sketches += l.Text(", by signatures %.3f", e.Signatures)
+	}
 	if e.Limit > 0 {
 		sketches += l.Text(", limit %.2f", e.Limit)
 	}

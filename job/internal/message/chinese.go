@@ -386,6 +386,7 @@ var chinese = map[string]string{
 	"%s (%s, %s)":                             "%s（%s，%s）",
 	"%d and %d characters, which pages of their sites share":       "%d 与 %d 个字符，是所在站点各页共有的",
 	"%d and %d characters of title and summary":                    "%d 与 %d 个字符，是标题与摘要",
+	", by signatures %.3f":                                         "，按签名 %.3f",
 	"J ≈ %.3f ± %.3f, %d of %d bands in common, %d of %d passages": "J ≈ %.3f ± %.3f，分带相同 %d / %d，段落相同 %d / %d",
 	", limit %.2f": "，界限 %.2f",
 	"sketches":     "草图",

@@ -695,7 +695,7 @@ var failures = map[string]string{
 	"warc: %s: a conversion panicked":              "warc：%s：转换出错",
 	"warc: %w":                                     "warc：%s",
 	"weight %q: n-grams have neither idf nor position; write tf or unit, or kind words": "weight %s：n 元组没有 idf 和位置；请写 tf 或 unit，或把 kind 写成 words",
-	"what it finds must be confirmed: write match.verify sketch or texts":               "所找到的须经核实：请把 match.verify 设为 sketch 或 texts",
+	"what it finds must be confirmed: write match.verify sketch, signature or texts":    "所找到的须经核实：请把 match.verify 设为 sketch、signature 或 texts",
 	"what says which parts there are: %w: remove %s":                                    "各部分的目录：%s：请删除 %s",
 	"when %q is no time: write it as 2006-01-02T15:04:05Z":                              "时间 %s 无效：请写成 2006-01-02T15:04:05Z 的形式",
 	"words of %d different beginnings need %d slots, at most %d are possible":           "%s 种词首需要 %s 格，最多 %s 格",

@@ -5,6 +5,7 @@ package message
 var words = map[string]string{
 	// Verdicts.
 	"distance": "距离 (distance)", "sketches alike": "草图相似 (sketches alike)", "sketches near the limit": "草图接近界限 (sketches near the limit)",
+	"signatures alike": "签名相似 (signatures alike)", "signatures unlike": "签名不相似 (signatures unlike)",
 	"texts alike": "正文相似 (texts alike)", "texts alike but for slips": "正文相似，仅有零星差异 (texts alike but for slips)",
 	"texts alike in order": "正文按次序相似 (texts alike in order)", "short, equal": "短文本，相同 (short, equal)", "short, few edits": "短文本，少量改动 (short, few edits)",
 	"carries": "夹带 (carries)", "shared": "有长段相同 (shared)", "against": "参照 (against)",

@@ -66,18 +66,29 @@ func KeepForms(dir *rundir.Dir, found *sketch.Forms) (name string, err error) {
 	return name, state.Write(dir.Path(name), kindForms, body)
 }
 
-// provenAbove is the margin by which an estimate must exceed the limit before a
-// document is removed for it. It is about 1.6 standard errors of the estimate:
-// of pairs exactly at the limit, one in twenty exceeds it by chance. A pair within
-// the margin is reported, but both its documents stay unless the texts decide
-// that they are the same.
-const provenAbove = 0.08
+// An estimate must exceed the limit by a margin before a document is removed for it:
+// provenAbove if it is that of sketches, signedAbove if it is that of signatures. That
+// is about 1.5 standard errors of the estimate: of pairs exactly at the limit, one in
+// fifteen exceeds it by chance. A pair within the margin is reported, but both its
+// documents stay unless the texts decide that they are the same.
+const (
+	provenAbove = 0.08
+	signedAbove = 0.04
+)
 
 // Proves reports whether evidence e of a pair is reason enough to remove one of
 // its documents for the other.
 func Proves(m *config.Match, e data.Evidence) bool {
-	if e.Reason == data.BySketches || e.Reason == data.ByEstimate {
-		return mapper.EstimatedJaccard(e) >= m.LimitLong+provenAbove
+	rules := m.Rules()
+	switch e.Reason {
+	case data.BySignatures:
+		return mapper.EstimatedJaccard(e) >= rules.Long+signedAbove
+	case data.BySketches, data.ByEstimate:
+		limit := rules.Long
+		if rules.Signatures {
+			limit = rules.EstimateLimit(rules.LongFrom)
+		}
+		return mapper.EstimatedJaccard(e) >= limit+provenAbove
 	}
 	return e.Reason.Same()
 }

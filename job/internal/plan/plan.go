@@ -117,6 +117,8 @@ var (
 	scratchDisk = [2]float64{20, 90}
 )
 
+const signatureDisk = 168 // of the files that it removes, if signatures decide
+
 // Seconds for each document beside the fingerprint and the join: by the clock
 // for order, tables and clusters, of one core for the further tables. From
 // runs over a million documents (job/docs/benchmarks/history/2026-11-21/run.md).
@@ -479,6 +481,9 @@ func (s *sampler) preset(name string, workers int) (preset, error) {
 	p.Total = p.Fingerprint + p.Match + p.Clean
 	printed := n * (tableDisk[verified] + s.ids/4) // ids are packed
 	p.Disk, p.Scratch = int64(printed), int64(n*(scratchDisk[verified]+s.ids))
+	if m.Signs() {
+		p.Scratch += int64(n * signatureDisk)
+	}
 	p.CPU = p.Match*cores + n*(s.reading+s.printing[verified])*(1+s.learn)
 	if source.Extracts(s.format) {
 		p.Disk += int64(n * s.packed) // the extracted texts

@@ -79,7 +79,7 @@ func TestPlan(t *testing.T) {
 	}
 	for _, r := range p.Presets {
 		if !(r.Fingerprint > 0 && r.Match > 0 && r.Clean > 0) || math.Abs(r.Total-r.Fingerprint-r.Match-r.Clean) > 1e-9 || r.Memory < 200<<20 || r.Memory > 300<<20 ||
-			r.CPU < r.Total || r.CPU > 2.01*r.Total || r.Disk < p.Bytes || r.Disk > p.Bytes+300*p.Documents || r.Scratch < 20*p.Documents || r.Scratch > 150*p.Documents {
+			r.CPU < r.Total || r.CPU > 2.01*r.Total || r.Disk < p.Bytes || r.Disk > p.Bytes+300*p.Documents || r.Scratch < 20*p.Documents || r.Scratch > 300*p.Documents {
 			t.Errorf("%+v", r)
 		}
 	}

@@ -445,7 +445,7 @@ func (d *drawer) claimed(m *data.MatchRow) string {
 		if m.Distance > 0 && int(m.Distance) == d.config.Match.Distance {
 			return StratumNear
 		}
-	case m.Verdict == data.BySketches.String() || m.Verdict == data.ByTexts.String():
+	case m.Verdict == data.BySketches.String() || m.Verdict == data.BySignatures.String() || m.Verdict == data.ByTexts.String():
 		if figureOf(m)-rules.Limit(int(shorter)) < nearLimit {
 			return StratumNear
 		}

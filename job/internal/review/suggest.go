@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/neardup/neardup/job/internal/config"
@@ -76,7 +77,7 @@ func (d *Draw) Suggest(rows []labels.Row, cfg config.Config) *Suggestion {
 		}
 		setting, at := "match.distance", -float64(p.Distance)
 		if m.Sketched() {
-			if at = p.figure(); math.IsNaN(at) || p.Verdict != "sketches alike" && p.Verdict != "texts alike" {
+			if at = p.figure(); math.IsNaN(at) || !slices.Contains([]string{"sketches alike", "signatures alike", "texts alike"}, p.Verdict) {
 				continue
 			}
 			if setting = "match.limit_short"; int(p.Length) >= m.LongFrom {

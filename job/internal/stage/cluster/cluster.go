@@ -133,21 +133,24 @@ func (e evidence) reverse() evidence {
 	return e
 }
 
-// readResolved reads the pairs that the texts decided, if they were consulted.
+// readResolved reads the pairs that the sketches left undecided, as the texts or
+// signatures decided them.
 func (d *decider) readResolved(ctx context.Context) error {
-	if !d.run.Config.Match.Consults() {
+	if !d.run.Config.Match.Settles() {
 		return nil
 	}
 	err := pairs.Each(ctx, d.run.Dir.Path(rundir.State, stage.ResolvedFile), func(p pairs.Pair) error {
 		d.resolved = append(d.resolved, p)
 		return nil
 	})
-	d.counts.Consulted = int64(len(d.resolved))
+	if d.run.Config.Match.Consults() {
+		d.counts.Consulted = int64(len(d.resolved))
+	}
 	return err
 }
 
-// text returns what the texts decided of documents a and b, which are firsts of
-// units; ok is false if nobody asked the texts.
+// text returns what the texts or signatures decided of documents a and b, which are
+// firsts of units; ok is false if nobody asked them.
 func (d *decider) text(a, b uint64) (p pairs.Pair, ok bool) {
 	p.A, p.B = min(a, b), max(a, b)
 	at, ok := slices.BinarySearchFunc(d.resolved, p, pairs.Compare)

@@ -1,8 +1,9 @@
 // Package match is the stages match, texts and verify.
 //
 // In match the engine joins the documents, and verifies candidate pairs by their
-// sketches. Pairs near the limit stay undecided. In texts, tasks of the engine read
-// the documents of these pairs again. In verify their texts decide.
+// sketches. Pairs near the limit stay undecided. In texts, if the settings say so,
+// tasks of the engine read the documents of these pairs again. In verify their
+// signatures decide, or their texts.
 package match
 
 import (
@@ -23,6 +24,7 @@ import (
 	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/state/pairs"
 	"github.com/neardup/neardup/mapper"
+	"github.com/neardup/neardup/simhash/sketch"
 )
 
 // Join is the task of match: the engine joins the documents, and Join writes the
@@ -41,12 +43,13 @@ func Join(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error)
 	}
 	defer func() { err = errors.Join(err, out.Abort()) }()
 	var mu sync.Mutex
-	open := map[uint64]bool{} // documents of undecided pairs
+	open := map[uint64]bool{} // documents of undecided pairs whose texts are to be read
+	consults := r.Config.Match.Consults()
 	err = r.Engine.Match(ctx, r.Job, documents, func(found []data.Pair) error {
 		batch := make([]pairs.Pair, len(found))
 		for i, p := range found {
 			batch[i] = pairs.Pair{Pair: p, Overlap: data.UnknownOverlap()}
-			if p.Evidence.Reason == data.Undecided {
+			if consults && p.Evidence.Reason == data.Undecided {
 				mu.Lock()
 				open[p.A], open[p.B] = true, true
 				mu.Unlock()
@@ -90,8 +93,8 @@ func want(r *stage.Run, documents *engine.Documents, open map[uint64]bool) error
 	return nil
 }
 
-// Verify is the task of verify: the texts decide the undecided pairs. It keeps the
-// pairs that they refuse too, since the run's self-check needs them.
+// Verify is the task of verify: signatures or the texts decide the undecided pairs. It
+// keeps the pairs that they refuse too, since the run's self-check needs them.
 func Verify(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error) {
 	documents, err := r.Documents()
 	if err != nil {
@@ -109,12 +112,11 @@ func Verify(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err erro
 	}
 	slices.SortFunc(open, pairs.Compare)
 	open = slices.CompactFunc(open, func(p, q pairs.Pair) bool { return pairs.Compare(p, q) == 0 })
-	shingles := engine.OpenShingles(r.Dir, engine.ShinglesFolder, documents, r.Config.Execution.MemoryLimit()/2)
-	order := byComponent(open)
-	err = parallel.Each(ctx, r.Workers, r.Workers, func(ctx context.Context, w int) error {
-		return consult(ctx, r, shingles, open, order[len(order)*w/r.Workers:len(order)*(w+1)/r.Workers])
-	})
-	if err != nil {
+	settle := bySignatures
+	if r.Config.Match.Consults() {
+		settle = byTexts
+	}
+	if err := settle(ctx, r, documents, open); err != nil {
 		return fmt.Errorf("%s: %w", stage.Verify, err)
 	}
 	out, err := pairs.Create(r.Dir.Path(rundir.State, stage.ResolvedFile))
@@ -127,6 +129,43 @@ func Verify(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err erro
 	}
 	rec.RowsIn, rec.RowsOut = int64(len(open)), int64(len(open))
 	rec.Outputs = []string{filepath.Join(rundir.State, stage.ResolvedFile)}
+	return nil
+}
+
+// byTexts sets the evidence of all open pairs to what the texts say.
+func byTexts(ctx context.Context, r *stage.Run, documents *engine.Documents, open []pairs.Pair) error {
+	shingles := engine.OpenShingles(r.Dir, engine.ShinglesFolder, documents, r.Config.Execution.MemoryLimit()/2)
+	order := byComponent(open)
+	return parallel.Each(ctx, r.Workers, r.Workers, func(ctx context.Context, w int) error {
+		return consult(ctx, r, shingles, open, order[len(order)*w/r.Workers:len(order)*(w+1)/r.Workers])
+	})
+}
+
+// bySignatures sets the evidence of all open pairs to what signatures say. It takes as
+// many pairs at a time as a quarter of the memory cap holds signatures for.
+func bySignatures(ctx context.Context, r *stage.Run, documents *engine.Documents, open []pairs.Pair) error {
+	const pairBytes = 2 * (sketch.SignatureSize + 32) // of two documents and their numbers
+	most := int(max(1<<10, r.Config.Execution.MemoryLimit()/4/pairBytes))
+	for some := range slices.Chunk(open, most) {
+		var docs []uint64
+		for i := range some {
+			docs = append(docs, some[i].A, some[i].B)
+		}
+		slices.Sort(docs)
+		docs = slices.Compact(docs)
+		signed, err := engine.Signatures(ctx, r.Job, documents, r.Workers, docs)
+		if err != nil {
+			return err
+		}
+		of := func(doc uint64) mapper.Signed {
+			i, _ := slices.BinarySearch(docs, doc)
+			return signed[i]
+		}
+		verify := mapper.NewVerifier(method.Rule(r.Config.Match))
+		for i := range some {
+			some[i].Evidence = verify.SettleSigned(some[i].Evidence, of(some[i].A), of(some[i].B))
+		}
+	}
 	return nil
 }
 

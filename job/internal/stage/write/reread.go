@@ -93,13 +93,18 @@ func reread(ctx context.Context, r *stage.Run) error {
 
 // textLook decides whether a text may be removed for another one.
 type textLook struct {
-	match  *config.Match
+	least  float64 // of the limits of an estimate
 	verify *mapper.Verifier
 	short  sketch.Short
 }
 
 func newTextLook(m *config.Match) *textLook {
-	return &textLook{match: m, verify: mapper.NewVerifier(method.Rule(*m))}
+	rules := m.Rules()
+	least := min(rules.Long, rules.Short)
+	if rules.Signatures {
+		least = min(rules.EstimateLimit(0), rules.EstimateLimit(rules.LongFrom))
+	}
+	return &textLook{least: least, verify: mapper.NewVerifier(method.Rule(*m))}
 }
 
 // nothingLost is the share of its 5-grams from which on nothing of a text is lost
@@ -112,7 +117,7 @@ const nothingLost = 0.8
 func (l *textLook) at(x, y *mapper.Text) (o data.Overlap, alike, edits bool) {
 	jaccard, containment := sketch.Overlap(x.Shingles, y.Shingles)
 	o = data.Overlap{Jaccard: float32(jaccard), Containment: float32(containment)}
-	if jaccard >= min(l.match.LimitLong, l.match.LimitShort) || len(x.Shingles) <= len(y.Shingles) && containment >= nothingLost {
+	if jaccard >= l.least || len(x.Shingles) <= len(y.Shingles) && containment >= nothingLost {
 		return o, true, false
 	}
 	if max(len(x.Letters), len(y.Letters)) <= sketch.ShortMax {
