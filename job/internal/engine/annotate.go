@@ -1,53 +1,13 @@
 package engine
 
 import (
-	"bytes"
-	"encoding/binary"
-
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/rundir"
-	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/decision"
 	"github.com/neardup/neardup/simhash/template"
 )
-
-// SiteBytes is the size of a record of a cluster's site: the document that the
-// cluster is counted by (Decision.Group), and a hash of the site's name.
-const SiteBytes = state.NumberBytes + 8
-
-const (
-	kindSites  = "neardup sites 1"
-	countBytes = state.NumberBytes + 4
-)
-
-// WriteSites writes, for each cluster that a document of the split identifies, the
-// number of its sites. records are consecutive, of SiteBytes each, and ascending.
-func WriteSites(dir *rundir.Dir, task int, records []byte) error {
-	var out, last []byte
-	count := uint32(0)
-	flush := func() {
-		if last != nil {
-			out = binary.LittleEndian.AppendUint32(append(out, last[:state.NumberBytes]...), count)
-		}
-	}
-	for ; len(records) >= SiteBytes; records = records[SiteBytes:] {
-		record := records[:SiteBytes]
-		switch {
-		case bytes.Equal(record, last):
-			continue
-		case last != nil && bytes.Equal(record[:state.NumberBytes], last[:state.NumberBytes]):
-			count++
-		default:
-			flush()
-			count = 1
-		}
-		last = record
-	}
-	flush()
-	return state.Write(dir.Path(rundir.StatePart(SitesFolder, task)), kindSites, out)
-}
 
 // annotator states, for the documents of a split that stay, how often and since when
 // they were seen. It writes the table seen, and leaves each row in its field row for
@@ -59,7 +19,7 @@ type annotator struct {
 	row   data.SeenRow // of the last document
 	at    int          // the next decision
 	d     decision.Decision
-	sites []byte // what is left of the file
+	sites decision.Sites
 }
 
 // annotates starts the split's part of the table seen. It returns nil if the settings
@@ -68,7 +28,7 @@ func (w *writer) annotates() (*annotator, error) {
 	if w.job.Config.Output.Annotate == "" {
 		return nil, nil //nolint:nilnil // a nil annotator says nothing
 	}
-	sites, err := state.Read(w.job.Dir.Path(rundir.StatePart(SitesFolder, w.task)), kindSites)
+	sites, err := decision.ReadSites(w.job.Dir.Path(rundir.StatePart(decision.SitesFolder, w.task)))
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +67,7 @@ func (a *annotator) document(doc *data.Document, row int64) error {
 		a.row.FirstSeen, a.row.Nights = known.First, int32(known.Nights)+1
 	}
 	if decided && a.d.Listed && a.d.Group == number {
-		a.row.Copies, a.row.Sites = int32(a.d.Size), a.sitesOf(number)
+		a.row.Copies, a.row.Sites = int32(a.d.Size), a.sites.Of(number)
 	}
 	switch {
 	case !w.dropped(row):
@@ -118,16 +78,4 @@ func (a *annotator) document(doc *data.Document, row int64) error {
 		return nil
 	}
 	return a.out.Write(&a.row)
-}
-
-// sitesOf returns the number of sites of the cluster that doc identifies. Call it in
-// ascending order of doc.
-func (a *annotator) sitesOf(doc uint64) int32 {
-	for len(a.sites) >= countBytes && state.Number(a.sites) < doc {
-		a.sites = a.sites[countBytes:]
-	}
-	if len(a.sites) < countBytes || state.Number(a.sites) != doc {
-		return 0
-	}
-	return int32(binary.LittleEndian.Uint32(a.sites[state.NumberBytes:])) //nolint:gosec // documents are fewer
 }

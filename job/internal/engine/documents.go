@@ -17,11 +17,9 @@ import (
 	"github.com/neardup/neardup/simhash/columns"
 )
 
-// Folders within the run directory's state, with a file for each split.
-const (
-	ViewsFolder = "views" // what a verdict looks at, see package views
-	ExactFolder = "exact" // documents that exact dedup leaves out, see package exactdup
-)
+// ViewsFolder, within the run directory's state, holds what a verdict looks at: a
+// file for each split, see package views.
+const ViewsFolder = "views"
 
 // Documents gives the joins the views of a run's documents, by document number,
 // without those that exact dedup leaves out. It is safe for concurrent use,
@@ -47,7 +45,7 @@ func ViewPath(dir *rundir.Dir, task int) string {
 // ExactPath returns the path of the file that names the documents of split task
 // that exact dedup leaves out.
 func ExactPath(dir *rundir.Dir, task int) string {
-	return dir.Path(rundir.StatePart(ExactFolder, task))
+	return dir.Path(rundir.StatePart(exactdup.Folder, task))
 }
 
 // OpenDocuments opens the documents of a run with the given number of splits. It

@@ -24,11 +24,6 @@ import (
 // StageHistory is the name of the stage history in task records and progress.
 const StageHistory = "history"
 
-// HistoryParts is a folder in the state of the run directory. In it an engine
-// may keep the matches of splits of the library that it has finished, for a
-// resumed run. It is removed when the stage is done.
-const HistoryParts = "history.parts"
-
 // RunDocuments holds this run's documents in memory, for the join with the
 // library. A row is a document, in their order; only the first document of each
 // id has one. A unit is a set of documents with equal views. It depends on these

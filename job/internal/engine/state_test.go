@@ -26,11 +26,11 @@ import (
 
 func TestHistoryComesBack(t *testing.T) {
 	job := newJob(t, config.Default(), "")
-	docs := []engine.HistoryDocument{{Doc: 7, FirstSeen: "2026-11-01"}, {Doc: 9, Match: &history.Match{Night: "2026-11-02", ID: "x", Distance: 2, Similarity: 0.9, Reason: "texts alike"}, Clusters: []string{"a", "b"}, Kept: &history.Match{Night: "2026-11-01", ID: "y"}}}
-	if _, err := engine.WriteHistory(job, 3, docs); err != nil {
+	docs := []history.Document{{Doc: 7, FirstSeen: "2026-11-01"}, {Doc: 9, Match: &history.Match{Night: "2026-11-02", ID: "x", Distance: 2, Similarity: 0.9, Reason: "texts alike"}, Clusters: []string{"a", "b"}, Kept: &history.Match{Night: "2026-11-01", ID: "y"}}}
+	if err := history.WriteDocuments(job.Dir.Path(rundir.StatePart(history.Folder, 3)), docs); err != nil {
 		t.Fatal(err)
 	}
-	got, err := engine.ReadHistory(job.Dir, 3)
+	got, err := history.ReadDocuments(job.Dir.Path(rundir.StatePart(history.Folder, 3)))
 	if err != nil || len(got) != 2 || !reflect.DeepEqual(got[7], &docs[0]) || !reflect.DeepEqual(got[9], &docs[1]) {
 		t.Errorf("got %v, %v", got, err)
 	}
@@ -41,7 +41,7 @@ func TestHistoryComesBack(t *testing.T) {
 	if ids, err := lineage.Read(job.Dir.Path(rundir.State, lineage.File)); err != nil || !reflect.DeepEqual(ids, want) {
 		t.Errorf("got %v, %v", ids, err)
 	}
-	if _, err := engine.ReadHistory(job.Dir, 4); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := history.ReadDocuments(job.Dir.Path(rundir.StatePart(history.Folder, 4))); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("of a file that is not there: %v", err)
 	}
 	damage(t, job.Dir.Path(rundir.State, lineage.File))

@@ -25,16 +25,6 @@ import (
 	"github.com/neardup/neardup/simhash/template"
 )
 
-// Folders in the state of the run directory, with a file for each split, that the
-// stage write reads.
-const (
-	DecisionFolder = "decisions" // see package decision
-	NamesFolder    = "names"     // the ids that the tables need
-	SitesFolder    = "sites"     // with output.annotate: the sites of clusters, see WriteSites
-	PairsFolder    = "pairs"     // with all_pairs: pairs, by the split of their first document
-	historyFolder  = "history"   // with a library: what it knows of the documents
-)
-
 // Names of the counts in the record of a task of the stage write.
 const (
 	CountMatches   = "matches"
@@ -59,7 +49,7 @@ type writer struct {
 	split   *decision.Split
 	names   *decision.Names
 	places  *places
-	seen    HistoryByDocument          // nil without a library
+	seen    history.Documents          // nil without a library
 	lineage map[uint64]lineage.Lineage // by first document: ids of components and versions; only with a library
 	gone    []uint64                   // a bit for each row that the clean dump leaves out
 	removed int64                      // number of such rows
@@ -71,17 +61,17 @@ type writer struct {
 // out.
 func writeTables(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) (err error) {
 	w := &writer{job: job, task: rec.Task, rec: rec, losses: losses.New()}
-	if w.split, err = decision.Read(job.Dir.Path(rundir.StatePart(DecisionFolder, w.task))); err != nil {
+	if w.split, err = decision.Read(job.Dir.Path(rundir.StatePart(decision.Folder, w.task))); err != nil {
 		return err
 	}
-	if w.names, err = decision.ReadNames(job.Dir.Path(rundir.StatePart(NamesFolder, w.task))); err != nil {
+	if w.names, err = decision.ReadNames(job.Dir.Path(rundir.StatePart(decision.NamesFolder, w.task))); err != nil {
 		return err
 	}
 	if w.places, err = readPlaces(job.Dir); err != nil {
 		return err
 	}
 	if job.Config.Library.Path != "" {
-		if w.seen, err = ReadHistory(job.Dir, w.task); err != nil {
+		if w.seen, err = history.ReadDocuments(job.Dir.Path(rundir.StatePart(history.Folder, w.task))); err != nil {
 			return err
 		}
 		if w.lineage, err = lineage.Read(job.Dir.Path(rundir.State, lineage.File)); err != nil {
@@ -286,21 +276,16 @@ func (w *writer) row(id, match []byte, distance uint8, e data.Evidence, o data.O
 // told returns what the tables say of the verdict on a match in an earlier night.
 func (w *writer) told(e *history.Match) (estimate float64, verdict string) {
 	switch {
-	case e.Reason == Unchanged:
-		return math.NaN(), Unchanged
+	case e.Reason == history.Unchanged:
+		return math.NaN(), history.Unchanged
 	case w.job.Config.Match.Sketched():
 		return e.Similarity, e.Reason
 	}
 	return math.NaN(), data.ByDistance.String()
 }
 
-// Verdicts of documents on which no rule gives one. Unchanged: an earlier night has
-// a document with the same id, fingerprint and length. sameID: a later document of
-// an id.
-const (
-	Unchanged = "unchanged"
-	sameID    = "same id"
-)
+// sameID is the verdict on a later document of an id.
+const sameID = "same id"
 
 // removal returns the row of a document that the clean dump leaves out.
 func (w *writer) removal(d *decision.Decision, x *ids) data.RemovedRow {
@@ -334,7 +319,7 @@ func (w *writer) similarity(distance int) float64 {
 
 // pairs writes the part of the table of all pairs.
 func (w *writer) pairs(ctx context.Context) (err error) {
-	body, err := state.Read(w.job.Dir.Path(rundir.StatePart(PairsFolder, w.task)), KindPairs)
+	body, err := state.Read(w.job.Dir.Path(rundir.StatePart(pairs.Folder, w.task)), pairs.FileKind)
 	if err != nil {
 		return err
 	}
@@ -369,10 +354,6 @@ func (w *writer) pairs(ctx context.Context) (err error) {
 	w.rec.Counts[CountPairs] = out.Rows()
 	return out.Commit()
 }
-
-// KindPairs is the kind of the files of PairsFolder. The body is records of pairs, in
-// ascending order of their documents.
-const KindPairs = "neardup all pairs 2"
 
 // clean reads the split again and writes the documents that stay, on workers
 // goroutines. It returns an error if the number of documents, or the digest of the

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/neardup/neardup/job/internal/history"
+
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job/internal/config"
@@ -210,7 +212,7 @@ func BenchmarkHistory(b *testing.B) {
 						matched++
 					}
 				}
-				if err := os.RemoveAll(dir.Path(rundir.State, engine.HistoryParts)); err != nil {
+				if err := os.RemoveAll(dir.Path(rundir.State, history.PartsFolder)); err != nil {
 					b.Fatal(err)
 				}
 			}

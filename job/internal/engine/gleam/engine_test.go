@@ -104,7 +104,7 @@ const splitsOfViews = 3
 // match leave them, in splits of different sizes, one of them empty.
 func writeViews(t testing.TB, dir *rundir.Dir, cfg config.Config, docs []data.View) *engine.Documents {
 	t.Helper()
-	for _, folder := range []string{engine.ViewsFolder, engine.ExactFolder} {
+	for _, folder := range []string{engine.ViewsFolder, exactdup.Folder} {
 		if err := os.MkdirAll(dir.Path(rundir.State, folder), 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -57,7 +57,7 @@ const kindPart = "neardup part 3"
 // History deals the library's splits, in groups, to one worker per agent. The worker
 // uses all cores of its host and holds the run's index in memory once.
 func (e *Engine) History(ctx context.Context, job *engine.Job, documents *engine.RunDocuments, l *library.Library, splits []library.Split, found *history.Matches) error {
-	p := historyParts{dir: job.Dir.Path(rundir.State, engine.HistoryParts), found: found}
+	p := historyParts{dir: job.Dir.Path(rundir.State, history.PartsFolder), found: found}
 	sequence := l.Manifest().Sequence
 	groups := grouped(splits, e.historyRows)
 	missing := make([]int, len(groups))
@@ -291,7 +291,7 @@ func (w *worker) historyTasks(ctx context.Context, tasks []int) (err error) {
 			if err := documents.Join(ctx, l, s.Splits[task], 1, found, func(n int64) { w.In.Add(n) }); err != nil {
 				return err
 			}
-			if err := writePart(dir.Path(rundir.State, engine.HistoryParts, s.Parts[task]), found); err != nil {
+			if err := writePart(dir.Path(rundir.State, history.PartsFolder, s.Parts[task]), found); err != nil {
 				return err
 			}
 			found.Reset()

@@ -132,7 +132,7 @@ const splitsOfNight = 3
 // begins with a row of an id that was there.
 func writeNight(t testing.TB, dir *rundir.Dir, cfg config.Config, rows []data.LibraryRow) {
 	t.Helper()
-	if err := os.MkdirAll(dir.Path(rundir.State, engine.ExactFolder), 0o755); err != nil {
+	if err := os.MkdirAll(dir.Path(rundir.State, exactdup.Folder), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	first := uint64(0)
@@ -257,13 +257,13 @@ func TestJoinedSplitsAreKept(t *testing.T) {
 	if got, err := in.join(t.Context(), t, e, dir, in.splits); err != nil || got != want {
 		t.Fatalf("%v; %s", err, firstDifference(got, want))
 	}
-	parts, err := os.ReadDir(dir.Path(rundir.State, engine.HistoryParts))
+	parts, err := os.ReadDir(dir.Path(rundir.State, history.PartsFolder))
 	if err != nil || len(parts) != len(groups) || len(groups) > len(in.splits)/2 || !slices.ContainsFunc(groups, func(g []library.Split) bool { return g[0].File != g[len(g)-1].File }) {
 		t.Fatalf("%d parts of %d tasks, %v, are kept (%v)", len(parts), len(groups), groups, err)
 	}
 	c.left(dir.Path())
 	c.stop() // nothing is left for it to do
-	stray := dir.Path(rundir.State, engine.HistoryParts, "0123456789abcdef")
+	stray := dir.Path(rundir.State, history.PartsFolder, "0123456789abcdef")
 	if err := os.WriteFile(stray, []byte("of another library"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func TestJoinedSplitsAreKept(t *testing.T) {
 		t.Error("a part of another library is left")
 	}
 	// A part that is damaged is no result.
-	path := dir.Path(rundir.State, engine.HistoryParts, parts[0].Name())
+	path := dir.Path(rundir.State, history.PartsFolder, parts[0].Name())
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

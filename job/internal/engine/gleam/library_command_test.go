@@ -15,9 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/neardup/neardup/job/internal/history"
+
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
@@ -73,7 +74,7 @@ func TestLibraryCommand(t *testing.T) {
 		blows = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL, syscall.SIGKILL}
 	}
 	for _, sig := range blows {
-		if err := os.RemoveAll(filepath.Join(there, rundir.State, engine.HistoryParts)); err != nil { // what an earlier process had joined
+		if err := os.RemoveAll(filepath.Join(there, rundir.State, history.PartsFolder)); err != nil { // what an earlier process had joined
 			t.Fatal(err)
 		}
 		cmd, said, _ := strike(t, start, there, stageHistory, signal(sig))

@@ -4,21 +4,21 @@ import (
 	"context"
 	"slices"
 
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/history"
+	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/state/lineage"
 )
 
 // historyDocuments maps numbers of this run's documents to what the library knows of
 // them, for those that match an earlier night.
-type historyDocuments map[uint64]*engine.HistoryDocument
+type historyDocuments map[uint64]*history.Document
 
 // readHistory reads what the stage history wrote for all splits.
 func readHistory(r *stage.Run, splits int) (historyDocuments, error) {
 	all := historyDocuments{}
 	for task := range splits {
-		docs, err := engine.ReadHistory(r.Dir, task)
+		docs, err := history.ReadDocuments(r.Dir.Path(rundir.StatePart(history.Folder, task)))
 		if err != nil {
 			return nil, err
 		}

@@ -31,7 +31,7 @@ func (d *decider) indices(task int) (first, last uint32) {
 func (d *decider) write(ctx context.Context) error {
 	var inHistory, inAll atomic.Int64 // documents with a match
 	err := d.run.EachSplit(ctx, func(task int) error {
-		out := decision.Create(d.run.Dir.Path(rundir.StatePart(engine.DecisionFolder, task)), d.documents.First(task))
+		out := decision.Create(d.run.Dir.Path(rundir.StatePart(decision.Folder, task)), d.documents.First(task))
 		others, err := d.others(task)
 		if err != nil {
 			return err
@@ -61,7 +61,7 @@ func (d *decider) write(ctx context.Context) error {
 		return err
 	}
 	d.counts.InHistory, d.counts.Matched = inHistory.Load(), inAll.Load()
-	d.rec.Outputs = d.run.StateParts(engine.DecisionFolder)
+	d.rec.Outputs = d.run.StateParts(decision.Folder)
 	if d.run.Library != nil {
 		if err := lineage.Write(d.run.Dir.Path(rundir.State, lineage.File), d.lineages()); err != nil {
 			return err
@@ -238,7 +238,7 @@ func (d *decider) allPairs(ctx context.Context) (err error) {
 	if err := errors.Join(err, deal.Flush()); err != nil {
 		return err
 	}
-	names, err := d.run.WriteSorted(ctx, all, engine.PairsFolder, engine.KindPairs)
+	names, err := d.run.WriteSorted(ctx, all, pairs.Folder, pairs.FileKind)
 	d.rec.Outputs = append(d.rec.Outputs, names...)
 	return err
 }

@@ -25,7 +25,7 @@ import (
 // split. The record counts the first two as skipped; equal documents are not, since
 // they still get a match and a cluster.
 func Find(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error) {
-	if err := os.RemoveAll(r.Dir.Path(rundir.State, engine.ExactFolder)); err != nil {
+	if err := os.RemoveAll(r.Dir.Path(rundir.State, exactdup.Folder)); err != nil {
 		return err // of an earlier attempt
 	}
 	documents, err := r.Documents()
@@ -60,7 +60,7 @@ func Find(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error)
 	if err := errors.Join(err, deal.Flush()); err != nil {
 		return fmt.Errorf("%s: %w", stage.Exact, err)
 	}
-	if rec.Outputs, err = r.WriteSorted(ctx, found, engine.ExactFolder, exactdup.FileKind); err != nil {
+	if rec.Outputs, err = r.WriteSorted(ctx, found, exactdup.Folder, exactdup.FileKind); err != nil {
 		return err
 	}
 	forms, n, err := engine.WriteForms(ctx, r.Job, r.Library)

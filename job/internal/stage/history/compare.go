@@ -125,7 +125,7 @@ func writeHistory(r *stage.Run, n *night, earliest *history.Matches, today map[s
 	current := make([][]string, earliest.Units())
 	row := 0
 	for task := range documents.Parts() {
-		var known []engine.HistoryDocument
+		var known []history.Document
 		for end := documents.First(task + 1); row < len(n.docs) && n.docs[row] < end; row++ {
 			d := n.known(row, earliest, today, current)
 			n.count(drift, row, &d, r.Config.Library.Night)
@@ -133,7 +133,8 @@ func writeHistory(r *stage.Run, n *night, earliest *history.Matches, today map[s
 				known = append(known, d)
 			}
 		}
-		name, err := engine.WriteHistory(r.Job, task, known)
+		name := rundir.StatePart(history.Folder, task)
+		err := history.WriteDocuments(r.Dir.Path(name), known)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", stage.History, err)
 		}
@@ -144,12 +145,12 @@ func writeHistory(r *stage.Run, n *night, earliest *history.Matches, today map[s
 
 // known is what the library says of a row's document; current holds, by unit,
 // what its clusters are today, once that was asked for.
-func (n *night) known(row int, earliest *history.Matches, today map[string]string, current [][]string) engine.HistoryDocument {
-	d := engine.HistoryDocument{Doc: n.docs[row], FirstSeen: earliest.FirstSeen(row)}
+func (n *night) known(row int, earliest *history.Matches, today map[string]string, current [][]string) history.Document {
+	d := history.Document{Doc: n.docs[row], FirstSeen: earliest.FirstSeen(row)}
 	u := n.Units[row]
 	if u == engine.NoUnit {
 		if night := earliest.Unchanged(row); night != "" {
-			d.Kept = &history.Match{Night: night, ID: string(n.IDs.At(row)), FirstSeen: d.FirstSeen, Reason: engine.Unchanged}
+			d.Kept = &history.Match{Night: night, ID: string(n.IDs.At(row)), FirstSeen: d.FirstSeen, Reason: history.Unchanged}
 		}
 		d.First, d.Last, d.Nights = earliest.Span(earliest.Plain(row))
 		return d
@@ -176,7 +177,7 @@ func (n *night) known(row int, earliest *history.Matches, today map[string]strin
 }
 
 // count counts a row's document by site and language.
-func (n *night) count(drift map[driftKey]*data.DriftRow, row int, d *engine.HistoryDocument, night string) {
+func (n *night) count(drift map[driftKey]*data.DriftRow, row int, d *history.Document, night string) {
 	known := drift[n.kinds[row]]
 	if known == nil {
 		known = &data.DriftRow{Night: night, Site: []byte(n.kinds[row].site), Language: n.kinds[row].language}

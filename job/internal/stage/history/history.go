@@ -13,12 +13,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/neardup/neardup/job/internal/history"
+
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/data/warc"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
@@ -149,5 +150,5 @@ func Done(ctx context.Context, r *stage.Run, records []rundir.TaskRecord) error 
 		Nights: int(rec.Counts["nights"]), Documents: rec.Counts["documents"],
 		New: rec.Counts["new"], Repeated: rec.Counts["repeated"], Returned: rec.Counts["returned"],
 	}
-	return errors.Join(readDrift(ctx, r, s.Library), os.RemoveAll(r.Dir.Path(rundir.State, engine.HistoryParts)))
+	return errors.Join(readDrift(ctx, r, s.Library), os.RemoveAll(r.Dir.Path(rundir.State, history.PartsFolder)))
 }

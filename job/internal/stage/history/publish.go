@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/neardup/neardup/job/internal/history"
+
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/engine"
@@ -65,7 +67,7 @@ func libraryRows(ctx context.Context, r *stage.Run, yield func(*data.LibraryRow)
 var nightColumns = []string{"doc_id", "fingerprint", "length_class", "length", "sketch", "letters", "language", "date"}
 
 func librarySplit(ctx context.Context, r *stage.Run, task int, first uint64, yield func(*data.LibraryRow) error) (rows uint64, err error) {
-	known, err := engine.ReadHistory(r.Dir, task)
+	known, err := history.ReadDocuments(r.Dir.Path(rundir.StatePart(history.Folder, task)))
 	if err != nil {
 		return 0, err
 	}

@@ -36,7 +36,7 @@ import (
 const (
 	requestBytes = state.NumberBytes + 4 + state.NumberBytes // request: document, the split that asks, slot
 	answerBytes  = 2 * state.NumberBytes                     // answer: slot, document; the id is the tail
-	siteBytes    = engine.SiteBytes                          // site: the cluster's Group, hash of the site of one of its documents
+	siteBytes    = decision.SiteBytes                        // site: the cluster's Group, hash of the site of one of its documents
 )
 
 // Resolve is the task of the stage. In a run that annotates it also writes, for each
@@ -71,19 +71,19 @@ func Resolve(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err err
 		return err
 	}
 	err = r.EachSplit(ctx, func(task int) error {
-		return errors.Join(writeNames(r.Dir.Path(rundir.StatePart(engine.NamesFolder, task)), answers, task), answers.Drop(task))
+		return errors.Join(writeNames(r.Dir.Path(rundir.StatePart(decision.NamesFolder, task)), answers, task), answers.Drop(task))
 	})
-	rec.Outputs = r.StateParts(engine.NamesFolder)
+	rec.Outputs = r.StateParts(decision.NamesFolder)
 	if err != nil || r.Config.Output.Annotate == "" {
 		return err
 	}
-	rec.Outputs = append(rec.Outputs, r.StateParts(engine.SitesFolder)...)
+	rec.Outputs = append(rec.Outputs, r.StateParts(decision.SitesFolder)...)
 	return r.EachSplit(ctx, func(task int) error {
 		heads, err := sites.SortedHeads(task)
 		if err != nil {
 			return err
 		}
-		return errors.Join(engine.WriteSites(r.Dir, task, heads), sites.Drop(task))
+		return errors.Join(decision.WriteSites(r.Dir.Path(rundir.StatePart(decision.SitesFolder, task)), heads), sites.Drop(task))
 	})
 }
 
@@ -100,7 +100,7 @@ type sites struct {
 func newSites(r *stage.Run, documents *engine.Documents, task int, all *spill.Buckets) (s *sites, err error) {
 	s = &sites{documents: documents, deal: all.Dealer()}
 	if r.Config.Output.Annotate != "" {
-		s.split, err = decision.Read(r.Dir.Path(rundir.StatePart(engine.DecisionFolder, task)))
+		s.split, err = decision.Read(r.Dir.Path(rundir.StatePart(decision.Folder, task)))
 	}
 	return s, err
 }
@@ -182,7 +182,7 @@ func (a *asker) want(doc uint64) error {
 // ask deals requests for the ids that the tables of split task need, in the order in
 // which the stage write needs them.
 func ask(r *stage.Run, documents *engine.Documents, task int, deal *spill.Dealer) error {
-	split, err := decision.Read(r.Dir.Path(rundir.StatePart(engine.DecisionFolder, task)))
+	split, err := decision.Read(r.Dir.Path(rundir.StatePart(decision.Folder, task)))
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func ask(r *stage.Run, documents *engine.Documents, task int, deal *spill.Dealer
 	if !r.Config.Match.AllPairs {
 		return nil
 	}
-	body, err := state.Read(r.Dir.Path(rundir.StatePart(engine.PairsFolder, task)), engine.KindPairs)
+	body, err := state.Read(r.Dir.Path(rundir.StatePart(pairs.Folder, task)), pairs.FileKind)
 	for last := decision.None; err == nil && len(body) > 0; body = body[pairs.RecordBytes:] {
 		p := pairs.Unpack(body)
 		if p.A != last {

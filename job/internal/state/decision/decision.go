@@ -16,6 +16,13 @@ import (
 	"github.com/neardup/neardup/job/internal/state"
 )
 
+// Folders within the run directory's state, with a file for each split.
+const (
+	Folder      = "decisions"
+	NamesFolder = "names" // the ids that the tables need
+	SitesFolder = "sites" // with output.annotate: the sites of clusters
+)
+
 // None stands in place of a document's number and says that there is no such document.
 const None = uint64(1)<<(8*state.NumberBytes) - 1
 

@@ -30,6 +30,9 @@ type Document struct {
 // IsEqual reports whether the document is equal to Of.
 func (d *Document) IsEqual() bool { return d.Kind >= Equal }
 
+// Folder, within the run directory's state, has a file for each split.
+const Folder = "exact"
+
 // FileKind is the kind of the files, in the sense of package state. The body is
 // records in ascending order of document: its number, its kind (1 byte), the
 // number of the document that stands for it.

@@ -17,6 +17,14 @@ import (
 	"github.com/neardup/neardup/job/internal/state"
 )
 
+// With all_pairs, Folder within the run directory's state holds the pairs by the
+// split of their first document. A file has records of pairs, in ascending order of
+// their documents.
+const (
+	Folder   = "pairs"
+	FileKind = "neardup all pairs 2"
+)
+
 // Pair is a pair of documents with all that was found of it.
 type Pair struct {
 	data.Pair
