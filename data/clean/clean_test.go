@@ -319,8 +319,8 @@ func TestAnnotatedParquet(t *testing.T) {
 		got = append(got, fmt.Sprint(row...))
 	}
 	want := []string{
-		"keep1 <nil> text of keep1 0 3 2 2026-11-01 2026-11-20 4",
-		"keep2 <nil> text of keep2 0 1 0 <nil> <nil> 1",
+		"keep1 <nil> text of keep1 0 0 3 2 2026-11-01 2026-11-20 4",
+		"keep2 <nil> text of keep2 0 0 1 0 <nil> <nil> 1",
 	}
 	for i := range want {
 		want[i] = strings.ReplaceAll(want[i], " ", "")
