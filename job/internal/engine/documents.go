@@ -17,7 +17,7 @@ import (
 	"github.com/neardup/neardup/simhash/columns"
 )
 
-// ViewsFolder, within the run directory's state, holds what a verdict looks at: a
+// ViewsFolder holds, within the run directory's state, what a verdict looks at: a
 // file for each split, see package views.
 const ViewsFolder = "views"
 

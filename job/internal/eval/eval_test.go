@@ -350,7 +350,7 @@ func TestExplainText(t *testing.T) {
 	if err := e.WriteText(&out, message.English); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"verdict      the same: sketches alike", "limit 0.60", "only second", "结尾 0/1"} {
+	for _, want := range []string{"verdict      the same: sketches alike", "limit 0.55", "only second", "结尾 0/1"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}

@@ -19,7 +19,7 @@ func LearnsTemplates(command string, c *config.Config) bool {
 	return command == rundir.CommandRun && learns(c.Features)
 }
 
-// TemplatesFile, in the state folder, holds the boilerplate that a run has
+// TemplatesFile holds, in the state folder, the boilerplate that a run has
 // learned, with what the library knew.
 const TemplatesFile = "templates"
 

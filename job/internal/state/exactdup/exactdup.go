@@ -30,7 +30,7 @@ type Document struct {
 // IsEqual reports whether the document is equal to Of.
 func (d *Document) IsEqual() bool { return d.Kind >= Equal }
 
-// Folder, within the run directory's state, has a file for each split.
+// Folder has, within the run directory's state, a file for each split.
 const Folder = "exact"
 
 // FileKind is the kind of the files, in the sense of package state. The body is
