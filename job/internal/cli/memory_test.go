@@ -21,8 +21,8 @@ import (
 )
 
 // A service to which fifty pages of 8 MB come at once, as JSON, HTML and by the
-// form, takes about 240 MiB (less than 288, as collections lag on a busy machine), answers some, tells the others to come back,
-// and says all the while that it is there.
+// form, takes about 240 MiB (288 at most: collections lag on a busy machine), answers
+// some, tells the others to come back, and says all the while that it is there.
 func TestServiceMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute on a busy machine")
