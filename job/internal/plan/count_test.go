@@ -128,7 +128,8 @@ func table(w io.Writer, n int) error {
 }
 
 // TestDocuments counts documents by samples of many files and of one, each larger
-// than what is read of it and of what a reader holds.
+// than what is read of it and of what a reader holds. A quarter is what plan promises;
+// how far a reader of an archive has read ahead depends on the machine.
 func TestDocuments(t *testing.T) {
 	const documents = 6_000
 	for _, c := range []struct {
@@ -172,7 +173,7 @@ func TestDocuments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if ratio := float64(p.Documents) / float64(documents*c.files); ratio < 0.85 || ratio > 1.15 {
+			if ratio := float64(p.Documents) / float64(documents*c.files); ratio < 0.8 || ratio > 1.25 {
 				t.Errorf("%d documents, %.2f of them", p.Documents, ratio)
 			}
 			if p.Sampled != 400 && p.Sampled != 402 {
