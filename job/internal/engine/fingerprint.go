@@ -319,7 +319,7 @@ func (a *assembly) fingerprints(job *Job, parts *parts) {
 	a.worker = func() (func(*batch), func()) {
 		return func(b *batch) {
 			f, release := job.turn()
-			defer release()
+			defer func() { release(f) }()
 			for i := range b.n {
 				doc := &b.docs[i]
 				f = job.withMemory(len(doc.Text), f, func() { f.Fingerprint(doc, a.rec.Source, &b.rows[i]) })
