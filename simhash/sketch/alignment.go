@@ -213,7 +213,7 @@ func (s *alignment) align(a, b []rune, limit bounds, either bool) (e Edited, end
 			return beyond, end
 		}
 		whole := last && !either && len(b) <= size+most
-		x, edits := s.fill(a[:size], b[:min(len(b), size+most)], whole)
+		x, edits := s.fill(a[:size], b[:min(len(b), size+most)], whole, most)
 		if edits > most {
 			return beyond, end
 		}
@@ -274,14 +274,17 @@ func (l *letterRows) place(c rune) uint32 {
 // fill fills in the table of edit distances between a stretch a and each beginning of
 // b. It returns the best end in b and the edits up to there. With whole that is the
 // end of b; otherwise the end at which the edits, less half of the letters of b, are
-// fewest, since a longer beginning may cost one more edit for each two letters.
+// fewest, since a longer beginning may cost one more edit for each two letters. If
+// the whole of b needs more than most edits, the result is some number above most:
+// each letter of b that is left saves at most one edit, so unlike texts are given up
+// long before the end.
 //
 // Neighbouring cells of the table differ by at most one. So a column is described by
 // two bits a row, where it rises and where it falls, and a word has 64 rows, which are
 // computed at once (Myers: A Fast Bit-Vector Algorithm for Approximate String
 // Matching, 1999; Hyyrö: A Bit-Vector Algorithm for Computing Levenshtein and Damerau
 // Edit Distances, 2003).
-func (s *alignment) fill(a, b []rune, whole bool) (end place, fewest int) {
+func (s *alignment) fill(a, b []rune, whole bool, most int) (end place, fewest int) {
 	s.rows.set(a)
 	words, last := (len(a)+63)/64, (len(a)-1)%64
 	var up, down stretchBits // where a cell is one more, and less, than that of the row before
@@ -305,12 +308,12 @@ func (s *alignment) fill(a, b []rune, whole bool) (end place, fewest int) {
 			up[w], down[w] = hn|^(d|hp), hp&d
 			same[w], more[w] = d, up[w]
 		}
+		if whole && edits-(len(b)-j-1) > most {
+			return end, most + 1
+		}
 		if 2*edits-j-1 < 2*fewest-end.b || whole {
 			end, fewest = place{len(a), j + 1}, edits
 		}
-	}
-	if whole {
-		return place{len(a), len(b)}, edits
 	}
 	return end, fewest
 }

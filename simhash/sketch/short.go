@@ -291,7 +291,7 @@ func (s *Short) Judge(a, b []rune) (v Verdict, edits int) {
 	case digitsAlone(a) || digitsAlone(b):
 		return Verdict{Reason: reasonShortNumber}, 0
 	}
-	if _, edits = s.alignment.fill(a, b, true); edits > mostEdits(longer) {
+	if _, edits = s.alignment.fill(a, b, true, mostEdits(longer)); edits > mostEdits(longer) {
 		return Verdict{Reason: ReasonShortUnlike}, 0
 	}
 	if !sameDigits(a, b) && !digitsLost(a, b, edits) || numberExchanged(a, b) {

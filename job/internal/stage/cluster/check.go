@@ -11,7 +11,6 @@ import (
 	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
-	"github.com/neardup/neardup/reducer"
 )
 
 // ErrMissed is returned if the join's result for a document differs from a
@@ -51,7 +50,7 @@ func (b *best) offer(doc uint64, distance int) {
 
 // check is the run's test of itself. It compares up to checked documents, spread
 // evenly, with all others by brute force. It returns ErrMissed unless their best
-// matches are those that the join found.
+// matches are those that the join found, but for what the bounds on hot keys cost.
 func (d *decider) check(ctx context.Context) error {
 	samples, err := d.samples(ctx)
 	if err != nil || len(samples) == 0 {
@@ -80,10 +79,14 @@ func (d *decider) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var missed []miss
 	for i := range samples {
-		if err := d.compare(ctx, &samples[i]); err != nil {
-			return err
+		if found := d.found(samples[i].doc); found != samples[i].best {
+			missed = append(missed, miss{&samples[i], found})
 		}
+	}
+	if err := d.excuse(ctx, missed); err != nil {
+		return err
 	}
 	d.counts.Checked = int64(len(samples))
 	return nil
@@ -189,88 +192,118 @@ func (d *decider) first(doc uint64) uint64 {
 	return doc
 }
 
-// compare returns ErrMissed unless the join found the same best match as check. A
-// match that the bounds on hot keys may have cost is no error.
-func (d *decider) compare(ctx context.Context, s *sample) error {
-	match, distance, found := uint64(0), 0, false
-	if i, ok := d.matched.Index(s.doc); ok {
-		var m reducer.Match
-		if m, _, found = d.match(i); found {
-			match, distance = d.number(m.Doc), int(m.Distance)
+// miss is a sample whose best match, by check, is another one than the join found.
+type miss struct {
+	*sample
+	found best // by the join
+}
+
+// other is the document that the sample was to be compared with.
+func (m *miss) other() uint64 {
+	if m.distance < noDistance {
+		return m.match
+	}
+	return m.found.match
+}
+
+// found returns the best match that the join found for a document.
+func (d *decider) found(doc uint64) best {
+	if i, ok := d.matched.Index(doc); ok {
+		if m, _, ok := d.match(i); ok {
+			b := best{d.number(m.Doc), int(m.Distance)}
 			if !m.Same {
-				distance += notSame
+				b.distance += notSame
 			}
+			return b
 		}
 	}
-	want := s.distance < noDistance
-	if found == want && (!found || match == s.match && distance == s.distance) {
+	return best{distance: noDistance}
+}
+
+// excuse returns ErrMissed unless the bounds on hot keys may have cost all that was
+// missed.
+func (d *decider) excuse(ctx context.Context, missed []miss) error {
+	if len(missed) == 0 {
 		return nil
 	}
+	bounded := make([]bool, len(missed))
 	if d.run.Config.Match.Verified() {
-		other := s.match
-		if !want {
-			other = match
-		}
-		if bounded, err := d.bounded(ctx, s.doc, other); err != nil || bounded {
+		var err error
+		if bounded, err = d.bounded(ctx, missed); err != nil {
 			return err
 		}
 	}
+	at := slices.Index(bounded, false)
+	if at < 0 {
+		return nil
+	}
+	m := &missed[at]
 	return fmt.Errorf("%w: document %d has its best match in %d at distance %d, the join says %d at %d (matched: %t; at %d more one contains the other): this is a defect of neardup, its tables were not written",
-		ErrMissed, s.doc, s.match, s.distance, match, distance, found, notSame)
+		ErrMissed, m.doc, m.match, m.distance, m.found.match, m.found.distance, m.found.distance < noDistance, notSame)
 }
 
-// bounded reports whether a bound on hot keys may have kept documents a and b from
-// being compared. It counts the documents that share each of their common keys.
-func (d *decider) bounded(ctx context.Context, a, b uint64) (bool, error) {
-	var of [2]data.View
-	reader := d.documents.Reader()
-	defer reader.Close()
-	if err := errors.Join(reader.View(a, &of[0]), reader.View(b, &of[1])); err != nil {
-		return false, err
-	}
-	rule := method.Rule(d.run.Config.Match)
-	keys := mapper.NewKeyEmitter(nil, rule)
+// bounded reports for each miss whether a bound on hot keys may have kept its two
+// documents from being compared. It counts, in one pass for all of them, the
+// documents that share each of their common keys.
+func (d *decider) bounded(ctx context.Context, missed []miss) ([]bool, error) {
 	type value struct {
 		table int
 		value uint64
 	}
-	shared := map[value]int{}
-	var tables []int // of shared
-	for t := range mapper.Tables {
-		have := slices.Clone(keys.Values(t, &of[0]))
-		for _, v := range keys.Values(t, &of[1]) {
-			if slices.Contains(have, v) {
-				shared[value{t, v}] = 0
-				tables = append(tables, t)
+	type print struct{ hi, lo uint64 }
+	keys := mapper.NewKeyEmitter(nil, method.Rule(d.run.Config.Match))
+	values, prints := map[value]int{}, map[print]int{} // the documents that have each
+	shared, of := make([][]value, len(missed)), make([][2]print, len(missed))
+	asked := make([]bool, len(mapper.Tables))
+	reader := d.documents.Reader()
+	defer reader.Close()
+	for i := range missed {
+		var v data.View
+		if err := reader.View(missed[i].other(), &v); err != nil {
+			return nil, err
+		}
+		for t := range mapper.Tables {
+			have := slices.Clone(keys.Values(t, &missed[i].view))
+			for _, key := range keys.Values(t, &v) {
+				if _, both := slices.BinarySearch(have, key); both {
+					shared[i] = append(shared[i], value{t, key})
+					values[value{t, key}], asked[t] = 0, true
+				}
 			}
 		}
+		of[i] = [2]print{{missed[i].view.Hi, missed[i].view.Lo}, {v.Hi, v.Lo}}
+		prints[of[i][0]], prints[of[i][1]] = 0, 0
 	}
-	tables = slices.Compact(tables)
-	var prints [2]int
 	err := d.documents.Each(ctx, 0, d.documents.Len(), views.Verdict, func(_ uint64, r *views.Row) error {
-		for i := range of {
-			if r.View.Normal && r.View.Hi == of[i].Hi && r.View.Lo == of[i].Lo {
-				prints[i]++
-			}
+		at := print{r.View.Hi, r.View.Lo}
+		if n, ok := prints[at]; ok && r.View.Normal {
+			prints[at] = n + 1
 		}
-		for _, t := range tables {
-			for _, v := range keys.Values(t, &r.View) {
-				if n, ok := shared[value{t, v}]; ok {
-					shared[value{t, v}] = n + 1
+		for t := range asked {
+			if !asked[t] {
+				continue
+			}
+			for _, key := range keys.Values(t, &r.View) {
+				if n, ok := values[value{t, key}]; ok {
+					values[value{t, key}] = n + 1
 				}
 			}
 		}
 		return nil
 	})
-	bounded := mapper.Crowded(mapper.SegmentTables, max(prints[0], prints[1]))
-	fewest := 0 // documents of the rarest shared sample; one rare sample is enough to bring them together
-	for key, n := range shared {
-		switch {
-		case key.table != mapper.Samples:
-			bounded = bounded || mapper.Crowded(key.table, n)
-		case fewest == 0 || n < fewest:
-			fewest = n
+	bounded := make([]bool, len(missed))
+	for i := range missed {
+		bounded[i] = mapper.Crowded(mapper.SegmentTables, max(prints[of[i][0]], prints[of[i][1]]))
+		fewest := 0 // documents of the rarest shared sample; one rare sample is enough to bring them together
+		for _, key := range shared[i] {
+			switch n := values[key]; {
+			case key.table != mapper.Samples:
+				bounded[i] = bounded[i] || mapper.Crowded(key.table, n)
+			case fewest == 0 || n < fewest:
+				fewest = n
+			}
 		}
+		bounded[i] = bounded[i] || mapper.Crowded(mapper.Samples, fewest)
 	}
-	return bounded || mapper.Crowded(mapper.Samples, fewest), err
+	return bounded, err
 }
