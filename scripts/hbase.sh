@@ -204,6 +204,7 @@ launch() {
   shift 3
   alive "$state/$name.pid" && return
   echo "hbase.sh: starting the $name" >&2
+  : >"$log" # now, not when the new process comes to it: READY of the last start is no READY
   setsid "${java[@]}" "-Xmx${heap}m" -cp "$state/conf:$lib/*" "$@" >"$log" 2>&1 </dev/null &
   echo "$! $(started_at $!)" >"$state/$name.pid"
   until grep -q -- "$ready" "$log"; do
