@@ -170,7 +170,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	}
 	s.Splits = len(r.Job.Splits)
 	if err := r.execute(ctx); err != nil {
-		if errors.Is(err, intake.ErrNoDocuments) || ctx.Err() == nil && !r.Dir.Begun(engine.Fingerprint.Name) && !r.Dir.Begun(engine.Read.Name) && !r.Dir.Begun(engine.Against.Name) {
+		if errors.Is(err, intake.ErrNoDocuments) || ctx.Err() == nil && !r.Dir.Begun(stage.Fingerprint) && !r.Dir.Begun(stage.Read) && !r.Dir.Begun(stage.Against) {
 			err = errors.Join(err, r.Dir.Reset()) // nothing stands in the way of other settings
 		}
 		return err
@@ -292,7 +292,7 @@ func (r *run) departed(found []data.Split) (splits []data.Split, ok bool) {
 			continue
 		}
 		named := slices.ContainsFunc(r.req.Inputs, func(input string) bool { return names(input, split.Path) })
-		if _, done, err := dir.Record(engine.Fingerprint.Name, task); err != nil || !done || !named || !input.KeepsTexts(m, split) {
+		if _, done, err := dir.Record(stage.Fingerprint, task); err != nil || !done || !named || !input.KeepsTexts(m, split) {
 			return nil, false
 		}
 	}

@@ -29,7 +29,7 @@ var layers = []struct {
 	{"job/internal/parallel", []string{"job/internal/parallel"}},
 	{"job/internal/config", []string{"job/internal/config", "job/internal/machine", "data", "data/charset", "simhash/…"}},
 	{"job/internal/rundir", []string{"job/internal/rundir", "job/internal/state", "data", "data/lock"}},
-	{"job/internal/state", []string{"job/internal/state/…", "data"}},
+	{"job/internal/state", []string{"job/internal/state/…", "job/internal/parallel", "mapper", "data", "simhash/…"}},
 	{"job/internal/history", []string{"job/internal/history", "job/internal/state", "data"}},
 	{"job/internal/counting", []string{"job/internal/counting", "mapper", "data", "simhash/…"}},
 	{"job/internal/shuffle", []string{"job/internal/shuffle", "job/internal/parallel", "job/internal/rundir", "job/internal/state", "mapper", "reducer", "data", "data/lock", "simhash/…"}},

@@ -15,12 +15,12 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/learn"
 	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage"
 )
 
 // sitesLines are pages of two sites: a menu above and below, and between them
@@ -120,8 +120,8 @@ func TestOwnTextIsTheSameAgain(t *testing.T) {
 	again := request("third")
 	again.Engine = local.New(2)
 	stop, cancel := context.WithCancel(context.Background())
-	again.Progress = func(stage string) (func(int64, string) func(int64), func()) {
-		if stage == engine.Fingerprint.Name {
+	again.Progress = func(name string) (func(int64, string) func(int64), func()) {
+		if name == stage.Fingerprint {
 			cancel()
 		}
 		return func(int64, string) func(int64) { return func(int64) {} }, func() {}
@@ -220,7 +220,7 @@ func TestSamplesOfAnInterruptedNight(t *testing.T) {
 	}
 	lines := sitesLines()
 	want := ""
-	for _, at := range []string{"", engine.Fingerprint.Name, engine.Write.Name} {
+	for _, at := range []string{"", stage.Fingerprint, stage.Write} {
 		dir := t.TempDir()
 		jsonl(t, filepath.Join(dir, "2026-01-01.jsonl"), lines[:7]...)
 		jsonl(t, filepath.Join(dir, "2026-01-02.jsonl"), lines[7:14]...)

@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/message"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage"
 	stagewrite "github.com/neardup/neardup/job/internal/stage/write"
 )
 
@@ -25,13 +26,13 @@ type mixing struct {
 	mixed int
 }
 
-func (m mixing) Each(ctx context.Context, j *engine.Job, stage engine.Stage, tasks []int, done func(rundir.TaskRecord) error) error {
-	if stage.Name == engine.Write.Name && m.mixed > 0 {
+func (m mixing) Each(ctx context.Context, j *engine.Job, s engine.Stage, tasks []int, done func(rundir.TaskRecord) error) error {
+	if s.Name == stage.Write && m.mixed > 0 {
 		if err := job.MixSample(m.out, m.mixed); err != nil {
 			return err
 		}
 	}
-	return m.Engine.Each(ctx, j, stage, tasks, done)
+	return m.Engine.Each(ctx, j, s, tasks, done)
 }
 
 // A run reads a sample of what it leaves out again, and says how like it is to what

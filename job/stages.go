@@ -87,7 +87,7 @@ var stages = []Stage{
 		task:  match.Join, done: match.Joined,
 	},
 	{
-		Stage: engine.Texts,
+		Stage: match.Texts,
 		Of:    "preset thorough", Doc: "the documents of pairs near the limit, or one of which may contain the other, read again → their shingles and letters",
 		when: consults, done: match.Consulted,
 	},
@@ -107,7 +107,7 @@ var stages = []Stage{
 		task:  ids.Resolve, done: ids.Done,
 	},
 	{
-		Stage: engine.Write,
+		Stage: write.Stage,
 		Doc:   "decisions, names, and the documents once more → `matches/`, `pairs/`, `clusters/`, `removed/`, `clean/`; the sample, text against text",
 		done:  write.Done,
 	},
@@ -145,7 +145,7 @@ func hasReference(command string, c *config.Config) bool {
 // A run against a reference has the stage against and no other.
 func (s *Stage) isOf(command string, c *config.Config) bool {
 	if hasReference(command, c) {
-		return s.Name == engine.Against.Name
+		return s.Name == stage.Against
 	}
 	return s.when == nil || s.when(command, c)
 }

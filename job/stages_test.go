@@ -42,59 +42,65 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// Every function of the engine that has the form of a task of a split is a
-// listed stage's: no other ever runs.
+// Every function of package engine or of a stage's that has the form of a task of a
+// split is a listed stage's: no other ever runs.
 func TestTasksAreStages(t *testing.T) {
-	listed := map[string]bool{}
+	listed := map[string]bool{} // by package and name
 	for _, s := range SplitStages() {
 		name := runtime.FuncForPC(reflect.ValueOf(s.Task).Pointer()).Name()
-		listed[name[strings.LastIndex(name, ".")+1:]] = true
-	}
-	const folder = "internal/engine"
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
+		listed[name[strings.LastIndex(name, "/")+1:]] = true
 	}
 	tasks := 0
-	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
-			continue
-		}
-		path := filepath.Join(folder, e.Name())
-		for _, d := range parse(t, path).Decls {
-			f, ok := d.(*ast.FuncDecl)
-			if !ok || f.Recv != nil || !isTask(f.Type) {
-				continue
+	for _, folder := range []string{"internal/engine", "internal/stage"} {
+		eachFile(t, folder, func(path string, file *ast.File) {
+			for _, d := range file.Decls {
+				f, ok := d.(*ast.FuncDecl)
+				if !ok || f.Recv != nil || !isTask(f.Type) {
+					continue
+				}
+				tasks++
+				if name := file.Name.Name + "." + f.Name.Name; !listed[name] {
+					t.Errorf("job/%s: %s is the task of a split, and no stage in job/stages.go has it", path, name)
+				}
 			}
-			tasks++
-			if !listed[f.Name.Name] {
-				t.Errorf("job/%s: %s is the task of a split, and no stage in job/stages.go has it", path, f.Name.Name)
-			}
-		}
+		})
 	}
 	if tasks != len(listed) {
-		t.Errorf("%d functions of package engine are tasks, %d are listed", tasks, len(listed))
+		t.Errorf("%d functions are tasks of splits, %d are listed", tasks, len(listed))
+	}
+}
+
+// eachFile calls visit with the files of a folder and those below it, but tests.
+func eachFile(t *testing.T, folder string, visit func(path string, file *ast.File)) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+			visit(path, parse(t, path))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
 // Every value of engine.Stage in the code is an entry of the list, or a variable
-// of package engine that an entry of the list has. One that only repeats the task
+// of a package that an entry of the list has. One that only repeats the task
 // of a listed stage would never run, and nothing else would say so.
 func TestStageValuesAreListed(t *testing.T) {
 	const list = "stages.go"
-	used := map[string]bool{} // variables of package engine in the list
+	used := map[string]bool{} // variables in the list, by package and name
 	ast.Inspect(parse(t, list), func(n ast.Node) bool {
-		if s, ok := n.(*ast.SelectorExpr); ok && strings.HasPrefix(typeName(s), "engine.") {
-			used[s.Sel.Name] = true
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			used[typeName(s)] = true
 		}
 		return true
 	})
 	values := 0
-	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || path == list {
-			return err
+	eachFile(t, ".", func(path string, file *ast.File) {
+		if path == list {
+			return
 		}
-		file := parse(t, path)
 		kind := "engine.Stage"
 		if file.Name.Name == "engine" {
 			kind = "Stage"
@@ -104,7 +110,7 @@ func TestStageValuesAreListed(t *testing.T) {
 			switch n := n.(type) {
 			case *ast.ValueSpec:
 				for i, v := range n.Values {
-					of[v] = n.Names[i].Name
+					of[v] = file.Name.Name + "." + n.Names[i].Name
 				}
 			case *ast.CompositeLit:
 				if typeName(n.Type) != kind || len(n.Elts) == 0 {
@@ -116,11 +122,7 @@ func TestStageValuesAreListed(t *testing.T) {
 			}
 			return true
 		})
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if want := len(SplitStages()); values != want {
 		t.Errorf("%d values of engine.Stage outside of the list, which has %d stages with a task for each split", values, want)
 	}
@@ -148,13 +150,12 @@ func parse(t *testing.T, path string) *ast.File {
 	return file
 }
 
-// isTask reports whether a function of package engine has the parameters of a
-// stage's Task.
+// isTask reports whether a function has the parameters of a stage's Task.
 func isTask(f *ast.FuncType) bool {
 	var types []string
 	for _, p := range f.Params.List {
 		for range max(1, len(p.Names)) {
-			types = append(types, typeName(p.Type))
+			types = append(types, strings.Replace(typeName(p.Type), "*engine.Job", "*Job", 1)) // package engine says *Job
 		}
 	}
 	return slices.Equal(types, []string{"context.Context", "*Job", "*rundir.TaskRecord", "int"})

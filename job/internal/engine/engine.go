@@ -103,9 +103,9 @@ type Job struct {
 	sampling   *sampling
 }
 
-// readerOptions returns the options for reading the input. It makes them once:
+// ReaderOptions returns the options for reading the input. It makes them once:
 // all tasks of the process share what they point to.
-func (j *Job) readerOptions() data.ReaderOptions {
+func (j *Job) ReaderOptions() data.ReaderOptions {
 	j.readOnce.Do(func() { j.read = j.Config.ReaderOptions() })
 	return j.read
 }
@@ -135,7 +135,7 @@ func (j *Job) withMemory(n int, f *mapper.Fingerprinter, work func()) *mapper.Fi
 		work()
 		return f
 	}
-	pages := j.readerOptions().Pages
+	pages := j.ReaderOptions().Pages
 	taken := data.Take(pages, need)
 	defer data.Give(pages, taken)
 	work()
@@ -156,6 +156,31 @@ func (j *Job) turn() (f *mapper.Fingerprinter, release func(*mapper.Fingerprinte
 		j.Release(f)
 		<-j.turns
 	}
+}
+
+// Texts returns, for one goroutine, a function that calls use with what a verdict
+// reads of a document's text; use must not retain it. The caller must call release in
+// the end.
+func (j *Job) Texts() (of func(doc *data.Document, use func(*mapper.Text) error) error, release func()) {
+	f, workspace := j.Fingerprinter(), j.Analyzer.NewWorkspace()
+	var normal []byte
+	var text mapper.Text
+	of = func(doc *data.Document, use func(*mapper.Text) error) (err error) {
+		f = j.withMemory(len(doc.Text), f, func() {
+			own := f.Text(doc)
+			normal = workspace.Normalize(normal[:0], own)
+			text.Set(normal)
+			if whole := len(doc.Compared()); whole > 0 {
+				text.Left = max(0, 1-float64(len(own))/float64(whole))
+			}
+			err = use(&text)
+			if data.MemoryOf(len(doc.Text)) > 0 {
+				normal, text, workspace = nil, mapper.Text{}, j.Analyzer.NewWorkspace() // they have grown with it
+			}
+		})
+		return err
+	}
+	return of, func() { j.Release(f) }
 }
 
 // Cleans reports whether the stage write writes a clean dump, for which it has to

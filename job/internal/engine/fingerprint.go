@@ -91,7 +91,7 @@ func fingerprintSplit(ctx context.Context, job *Job, rec *rundir.TaskRecord, wor
 // intakeOptions returns the options with which a task reads its split for the
 // first time. They note in rec what is missing, unreadable or unchecked.
 func (j *Job) intakeOptions(rec *rundir.TaskRecord, workers int) data.ReaderOptions {
-	o := j.readerOptions()
+	o := j.ReaderOptions()
 	o.Workers = workers
 	o.Missing = func(m *data.NoColumn) { rec.Missing = append(rec.Missing, m.Problem()) }
 	o.Unread = func(u *data.Unreadable) { rec.Unread = u.Error() }

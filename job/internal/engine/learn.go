@@ -115,7 +115,7 @@ func samplePages(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers 
 		if err != nil {
 			return fmt.Errorf("%s task %d: %w", rec.Stage, rec.Task, err)
 		}
-		options := job.readerOptions()
+		options := job.ReaderOptions()
 		options.Workers, options.Unverified = workers, true
 		for _, w := range windows {
 			n, read, err := sampleWindow(ctx, w, options, wanted/int64(len(windows)), learner)

@@ -18,8 +18,10 @@ import (
 	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage/match"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/lineage"
+	"github.com/neardup/neardup/job/internal/state/texts"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
 )
@@ -109,11 +111,11 @@ func TestShinglesOfWantedDocuments(t *testing.T) {
 	job := fingerprinted(t, splits[:]...)
 	for task := range splits {
 		if len(rows[task]) > 0 {
-			if err := engine.WriteRows(job, engine.WantedFolder, task, rows[task]); err != nil {
+			if err := texts.WriteRows(job.Dir.Path(rundir.StatePart(texts.WantedFolder, task)), rows[task]); err != nil {
 				t.Fatal(err)
 			}
 		}
-		rec, err := engine.Texts.Execute(context.Background(), job, task, 1)
+		rec, err := match.Texts.Execute(context.Background(), job, task, 1)
 		if err != nil || rec.RowsIn != int64(len(rows[task])) || rec.RowsOut != rec.RowsIn || len(rec.Outputs) != min(len(rows[task]), 1) {
 			t.Fatalf("split %d: %+v, %v", task, rec, err)
 		}
@@ -122,8 +124,9 @@ func TestShinglesOfWantedDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	path := func(task int) string { return job.Dir.Path(rundir.StatePart(texts.ShinglesFolder, task)) }
 	for _, limit := range []int64{0, 1 << 14, 1 << 30} {
-		shingles := engine.OpenShingles(job.Dir, engine.ShinglesFolder, documents, limit)
+		shingles := texts.Open(path, documents.Folder, limit)
 		for range 2 {
 			for doc, of := range want {
 				got := mapper.Text{Shingles: []uint64{5}}
@@ -139,13 +142,13 @@ func TestShinglesOfWantedDocuments(t *testing.T) {
 			t.Errorf("of a split without any: %v", err)
 		}
 	}
-	for _, folder := range []string{engine.ShinglesFolder, engine.WantedFolder} {
+	for _, folder := range []string{texts.ShinglesFolder, texts.WantedFolder} {
 		damage(t, job.Dir.Path(rundir.State, folder, rundir.PartName(0, "")))
 	}
-	if err := engine.OpenShingles(job.Dir, engine.ShinglesFolder, documents, 0).Read(1, new(mapper.Text)); !errors.Is(err, state.ErrDamaged) {
+	if err := texts.Open(path, documents.Folder, 0).Read(1, new(mapper.Text)); !errors.Is(err, state.ErrDamaged) {
 		t.Errorf("of a damaged file: %v", err)
 	}
-	if _, err := engine.Texts.Execute(context.Background(), job, 0, 1); !errors.Is(err, state.ErrDamaged) {
+	if _, err := match.Texts.Execute(context.Background(), job, 0, 1); !errors.Is(err, state.ErrDamaged) {
 		t.Errorf("of damaged rows: %v", err)
 	}
 }

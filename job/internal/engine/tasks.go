@@ -22,12 +22,10 @@ import (
 // The stages that have a task for each split. The list of stages in package job
 // says which runs have them, and in which order.
 var (
-	Learn       = Stage{Name: "learn", Task: samplePages, Reads: reads, Counts: inBytes}
-	Fingerprint = Stage{Name: "fingerprint", Task: fingerprint, Reads: reads, Counts: inBytes, Analyzes: true}
-	Read        = Stage{Name: "read", Task: readFingerprints, Reads: reads, Counts: inRows}
-	Texts       = Stage{Name: "texts", Task: readTexts, Reads: readsAgain, Counts: inBytes, Analyzes: true}
-	Against     = Stage{Name: "against", Task: searchReference, Reads: reads, Counts: inBytes}
-	Write       = Stage{Name: "write", Task: writeTables, Reads: readsForClean, Counts: forClean, Analyzes: true}
+	Learn       = Stage{Name: "learn", Task: samplePages, Reads: (*Job).ReadsFirst, Counts: Bytes.Always}
+	Fingerprint = Stage{Name: "fingerprint", Task: fingerprint, Reads: (*Job).ReadsFirst, Counts: Bytes.Always, Analyzes: true}
+	Read        = Stage{Name: "read", Task: readFingerprints, Reads: (*Job).ReadsFirst, Counts: Rows.Always}
+	Against     = Stage{Name: "against", Task: searchReference, Reads: (*Job).ReadsFirst, Counts: Bytes.Always}
 )
 
 // Stage is one stage of a run as an engine knows it. A stage with a Task has one
@@ -48,18 +46,15 @@ type Stage struct {
 	Analyzes bool                // whether its tasks use Job.Analyzer and Job.Templates; Job.Analyzer is nil for other stages
 }
 
-// reads is the Reads of a stage whose tasks all read their splits.
-func reads(*Job, int) bool { return true }
+// ReadsFirst is the Reads of a stage that reads its documents for the first time: every
+// task opens its split.
+func (*Job) ReadsFirst(int) bool { return true }
 
-// readsAgain is the Reads of a stage that reads the documents a second time. A
+// ReadsAgain is the Reads of a stage that reads the documents a second time. A
 // task does not open its split if the run has kept the extracted texts.
-func readsAgain(job *Job, task int) bool {
-	return job.Manifest.Command != rundir.CommandRun || !input.KeepsTexts(job.Manifest, job.Splits[task])
+func (j *Job) ReadsAgain(task int) bool {
+	return j.Manifest.Command != rundir.CommandRun || !input.KeepsTexts(j.Manifest, j.Splits[task])
 }
-
-// readsForClean is the Reads of the stage write: it reads the documents only for
-// a clean dump.
-func readsForClean(job *Job, task int) bool { return job.Cleans() && readsAgain(job, task) }
 
 // Unit is the unit in which the progress of a stage is counted.
 type Unit string
@@ -71,18 +66,8 @@ const (
 	Splits Unit = "splits" // finished tasks; these do not call Job.Advance
 )
 
-func inBytes(*Job) Unit { return Bytes }
-
-func inRows(*Job) Unit { return Rows }
-
-// forClean is the unit of the stage write: bytes if it reads documents for a
-// clean dump, else splits.
-func forClean(job *Job) Unit {
-	if job.Cleans() {
-		return Bytes
-	}
-	return Splits
-}
+// Always is the Counts of a stage that always counts in u.
+func (u Unit) Always(*Job) Unit { return u }
 
 // Total returns the number of units in the given splits, or 0 if that is not
 // known before they are read.

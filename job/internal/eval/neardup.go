@@ -16,9 +16,9 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/simhash/template"
 )
 
@@ -83,8 +83,8 @@ func (m *Neardup) run(ctx context.Context, l *Lab, read func(dir string) error) 
 	cfg := m.config()
 	cfg.Execution.Workers = l.options.Workers
 	request := job.Request{Command: job.CommandRun, Inputs: []string{input}, Out: dir, Config: cfg, Engine: local.New(l.options.Workers)}
-	request.Progress = func(stage string) (pass func(int64, string) func(int64), done func()) {
-		if pass = l.options.Pass.Begin; stage == engine.Fingerprint.Name {
+	request.Progress = func(name string) (pass func(int64, string) func(int64), done func()) {
+		if pass = l.options.Pass.Begin; name == stage.Fingerprint {
 			pass = l.read
 		}
 		return pass, func() {}

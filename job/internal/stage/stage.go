@@ -3,9 +3,9 @@
 // order.
 //
 // A stage is either one task of this process or a task for each split. The single
-// task is a function of the stage's package. Tasks of splits are functions of
-// package engine, and an engine executes them. Every stage may also have a
-// function for the records of its finished tasks: it checks that no row was lost,
+// task is a function of the stage's package. A task for each split is an [engine.Stage]
+// of that package, which an engine executes, on any host. Every stage may also have
+// a function for the records of its finished tasks: it checks that no row was lost,
 // and adds to the summary.
 //
 // Stages do not call each other. They communicate through files in the run
@@ -30,17 +30,22 @@ import (
 	"github.com/neardup/neardup/job/internal/summary"
 )
 
-// Names, in task records, progress and the summary, of the stages of one task. The
-// names of the other stages are in package engine.
+// Names of the stages in task records, progress and the summary.
 const (
-	Templates = "templates"
-	Exact     = "exact"
-	History   = engine.StageHistory
-	Match     = "match"
-	Verify    = "verify"
-	Cluster   = "cluster"
-	IDs       = "ids"
-	Publish   = "publish"
+	Against     = "against"
+	Learn       = "learn"
+	Templates   = "templates"
+	Fingerprint = "fingerprint"
+	Read        = "read"
+	Exact       = "exact"
+	History     = engine.StageHistory
+	Match       = "match"
+	Texts       = "texts"
+	Verify      = "verify"
+	Cluster     = "cluster"
+	IDs         = "ids"
+	Write       = "write"
+	Publish     = "publish"
 )
 
 // Files in the state folder by which a stage hands results to later stages.
@@ -127,6 +132,12 @@ func (r *Run) StateParts(folder string) (names []string) {
 		names = append(names, rundir.StatePart(folder, task))
 	}
 	return names
+}
+
+// StatePath returns the function that names the file of a split in a folder of the
+// state.
+func (r *Run) StatePath(folder string) func(task int) string {
+	return func(task int) string { return r.Dir.Path(rundir.StatePart(folder, task)) }
 }
 
 // WriteSorted writes each bucket of records, sorted, as the file of the split with

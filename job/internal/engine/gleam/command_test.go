@@ -17,10 +17,10 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage"
 )
 
 // root is the repository.
@@ -77,15 +77,15 @@ func TestCommand(t *testing.T) {
 	if out, err := exec.Command(buildCommand(t), "run", sample, "--out", here, "--preset", config.PresetThorough, "--pairs").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	blows := []blow{{syscall.SIGINT, engine.Fingerprint.Name, 130}, {syscall.SIGKILL, engine.Texts.Name, -1}, {syscall.SIGTERM, stagePartial, 130}, {syscall.SIGKILL, engine.Write.Name, -1}}
+	blows := []blow{{syscall.SIGINT, stage.Fingerprint, 130}, {syscall.SIGKILL, stage.Texts, -1}, {syscall.SIGTERM, stagePartial, 130}, {syscall.SIGKILL, stage.Write, -1}}
 	if long() {
 		blows = []blow{
-			{syscall.SIGINT, cluster.Deal, 130}, {syscall.SIGTERM, cluster.Deal, 130}, {syscall.SIGKILL, engine.Fingerprint.Name, -1},
-			{syscall.SIGINT, engine.Fingerprint.Name, 130}, {syscall.SIGTERM, engine.Fingerprint.Name, 130},
+			{syscall.SIGINT, cluster.Deal, 130}, {syscall.SIGTERM, cluster.Deal, 130}, {syscall.SIGKILL, stage.Fingerprint, -1},
+			{syscall.SIGINT, stage.Fingerprint, 130}, {syscall.SIGTERM, stage.Fingerprint, 130},
 			{syscall.SIGINT, stageSegment, 130}, {syscall.SIGTERM, stageSegment, 130}, {syscall.SIGKILL, stagePartial, -1},
 			{syscall.SIGKILL, stageSegment, -1}, {syscall.SIGINT, stageFinal, 130}, {syscall.SIGTERM, stageFinal, 130}, {syscall.SIGKILL, stageFinal, -1},
-			{syscall.SIGINT, engine.Texts.Name, 130}, {syscall.SIGTERM, engine.Texts.Name, 130}, {syscall.SIGKILL, engine.Texts.Name, -1},
-			{syscall.SIGINT, engine.Write.Name, 130}, {syscall.SIGTERM, engine.Write.Name, 130}, {syscall.SIGKILL, engine.Write.Name, -1},
+			{syscall.SIGINT, stage.Texts, 130}, {syscall.SIGTERM, stage.Texts, 130}, {syscall.SIGKILL, stage.Texts, -1},
+			{syscall.SIGINT, stage.Write, 130}, {syscall.SIGTERM, stage.Write, 130}, {syscall.SIGKILL, stage.Write, -1},
 		}
 	}
 	for some := range slices.Chunk(blows, 2) { // each run gets over more than one
@@ -252,7 +252,7 @@ func TestProgramReplaced(t *testing.T) {
 	start := func() (*exec.Cmd, *bytes.Buffer) {
 		return submit(t, program, "--master", c.master, "--out", run, filepath.Join(root, "data", "sample"))
 	}
-	cmd, said, _ := strike(t, start, run, engine.Fingerprint.Name, func(int) { put([]byte("#!/bin/sh\nexit 9\n")) })
+	cmd, said, _ := strike(t, start, run, stage.Fingerprint, func(int) { put([]byte("#!/bin/sh\nexit 9\n")) })
 	if code := cmd.ProcessState.ExitCode(); code != 0 || strings.Contains(said.String(), "exit status 9") {
 		t.Errorf("exit code %d: %s", code, said)
 	}

@@ -31,6 +31,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/exactdup"
 	"github.com/neardup/neardup/job/internal/state/views"
@@ -353,7 +354,7 @@ func manifestOf(t testing.TB, cfg config.Config, splits []data.Split) rundir.Man
 // without the times.
 func fingerprintRun(t testing.TB, e engine.Engine, dir *rundir.Dir, splits []data.Split) ([]rundir.TaskRecord, error) {
 	t.Helper()
-	return eachTask(t.Context(), t, e, dir, engine.Fingerprint.Name, manifestOf(t, config.Default(), splits))
+	return eachTask(t.Context(), t, e, dir, stage.Fingerprint, manifestOf(t, config.Default(), splits))
 }
 
 // eachTask executes all tasks of a stage of the run with that manifest, and
@@ -461,7 +462,7 @@ func fingerprintEqualsLocal(t *testing.T, c *testCluster) {
 	if len(splits) < 5 {
 		t.Errorf("only %d splits", len(splits))
 	}
-	for _, folder := range outputsOf[engine.Fingerprint.Name] {
+	for _, folder := range outputsOf[stage.Fingerprint] {
 		sameFiles(t, ours, theirs, folder)
 	}
 	c.left(theirs.Path())

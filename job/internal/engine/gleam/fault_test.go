@@ -30,6 +30,8 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/internal/plantedtest"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage"
+	"github.com/neardup/neardup/job/internal/state/texts"
 )
 
 // fault is something that goes wrong in a run, and how the run may end.
@@ -66,9 +68,9 @@ var historyPoints = []point{{stageHistory, 0, early}, {stageHistory, 1, middle},
 
 // splitPoints are those of the flows of a task for each split.
 var splitPoints = []point{
-	{engine.Fingerprint.Name, 0, early}, {engine.Fingerprint.Name, 1, middle}, {engine.Fingerprint.Name, 0, late},
-	{engine.Texts.Name, 0, early}, {engine.Texts.Name, 1, middle}, {engine.Texts.Name, 0, late},
-	{engine.Write.Name, 0, early}, {engine.Write.Name, 1, middle}, {engine.Write.Name, 0, late},
+	{stage.Fingerprint, 0, early}, {stage.Fingerprint, 1, middle}, {stage.Fingerprint, 0, late},
+	{stage.Texts, 0, early}, {stage.Texts, 1, middle}, {stage.Texts, 0, late},
+	{stage.Write, 0, early}, {stage.Write, 1, middle}, {stage.Write, 0, late},
 }
 
 // matchPoints are all points of the match flow, flowPoints one for each part
@@ -152,7 +154,7 @@ var moreFaults = []struct {
 	{fault{name: "error", what: "error-once"}, point{cluster.Deal, 0, early}},
 	{fault{name: "stray line", what: "print"}, point{stagePartial, 0, early}},
 	{fault{name: "exit with 3", what: "exit"}, point{stageFinal, 0, early}},
-	{fault{name: "exit with 3", what: "exit"}, point{engine.Fingerprint.Name, 0, middle}},
+	{fault{name: "exit with 3", what: "exit"}, point{stage.Fingerprint, 0, middle}},
 	{fault{name: "worker dies by itself", what: "die"}, point{stageSegment, 1, early}},
 	{fault{name: "master killed and started again, and an error", breaks: true, stall: 40 * time.Second, what: "error-once",
 		mend: func(tr *trial) {
@@ -265,9 +267,9 @@ type faultRuns struct {
 
 // outputsOf are the folders that the tasks of a stage write into.
 var outputsOf = map[string][]string{
-	engine.Fingerprint.Name: {rundir.Fingerprints, rundir.Quarantine, rundir.Texts, filepath.Join(rundir.State, engine.ViewsFolder)},
-	engine.Texts.Name:       {filepath.Join(rundir.State, engine.ShinglesFolder)},
-	engine.Write.Name:       {rundir.Matches, rundir.Clusters, rundir.Pairs, rundir.Removed, rundir.Clean},
+	stage.Fingerprint: {rundir.Fingerprints, rundir.Quarantine, rundir.Texts, filepath.Join(rundir.State, engine.ViewsFolder)},
+	stage.Texts:       {filepath.Join(rundir.State, texts.ShinglesFolder)},
+	stage.Write:       {rundir.Matches, rundir.Clusters, rundir.Pairs, rundir.Removed, rundir.Clean},
 }
 
 // newFaultRuns makes a whole run of the thorough preset, a match and a join.
@@ -322,21 +324,21 @@ func newFingerprintRuns(t *testing.T, splits []data.Split) *faultRuns {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.records = map[string][]rundir.TaskRecord{engine.Fingerprint.Name: records}
+	r.records = map[string][]rundir.TaskRecord{stage.Fingerprint: records}
 	return r
 }
 
 // begun is a run directory in which the stages before that one are done.
-func (r *faultRuns) begun(t *testing.T, stage string) *rundir.Dir {
+func (r *faultRuns) begun(t *testing.T, name string) *rundir.Dir {
 	t.Helper()
-	if stage != engine.Texts.Name && stage != engine.Write.Name {
+	if name != stage.Texts && name != stage.Write {
 		return openRun(t)
 	}
 	path := filepath.Join(t.TempDir(), "run")
 	if err := os.CopyFS(path, os.DirFS(r.dir.Path())); err != nil {
 		t.Fatal(err)
 	}
-	for _, folder := range outputsOf[stage] {
+	for _, folder := range outputsOf[name] {
 		if err := os.RemoveAll(filepath.Join(path, folder)); err != nil {
 			t.Fatal(err)
 		}
@@ -351,7 +353,7 @@ func (r *faultRuns) begun(t *testing.T, stage string) *rundir.Dir {
 		}
 	})
 	for task := range r.manifest.Splits {
-		if err := os.Remove(dir.RecordPath(stage, task)); err != nil {
+		if err := os.Remove(dir.RecordPath(name, task)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/exactdup"
 )
@@ -300,7 +301,7 @@ func TestLibraryChecks(t *testing.T) {
 			dir := openRun(t)
 			c := startClusterAt(t, h.net+".1", h.places("", "mount -t tmpfs none "+hidden), 4)
 			if hidden == lib {
-				records, err := eachTask(t.Context(), t, newEngine(t, Options{Master: c.master}), dir, engine.Fingerprint.Name, manifestOf(t, in.config, dump(t, t.TempDir())))
+				records, err := eachTask(t.Context(), t, newEngine(t, Options{Master: c.master}), dir, stage.Fingerprint, manifestOf(t, in.config, dump(t, t.TempDir())))
 				if wrong := refused(err); wrong != "" {
 					t.Error(wrong)
 				}

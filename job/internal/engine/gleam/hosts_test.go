@@ -20,9 +20,9 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/guard"
 	"github.com/neardup/neardup/job/internal/engine/internal/plantedtest"
+	"github.com/neardup/neardup/job/internal/stage"
 )
 
 // needRoot skips a long test that makes networks and mounts.
@@ -134,7 +134,7 @@ func TestHosts(t *testing.T) {
 	matchEqualsLocal(t, c, variant{64, 3, 20_000})
 	fingerprintEqualsLocal(t, c)
 	runs := newFaultRuns(t)
-	for _, p := range []point{{engine.Fingerprint.Name, 1, middle}, {stageSegment, 0, early}, {stagePartial, 0, middle}, {stageFinal, 1, late}} {
+	for _, p := range []point{{stage.Fingerprint, 1, middle}, {stageSegment, 0, early}, {stagePartial, 0, middle}, {stageFinal, 1, late}} {
 		t.Run(p.String()+"/cut off and back", func(t *testing.T) {
 			c.wait(3)
 			runs.try(t, c, fault{
@@ -192,7 +192,7 @@ func TestLoss(t *testing.T) {
 		})
 	}
 	// So many that connections break.
-	for _, p := range []point{{engine.Fingerprint.Name, 1, middle}, {stageSegment, 0, early}, {stagePartial, 0, middle}} {
+	for _, p := range []point{{stage.Fingerprint, 1, middle}, {stageSegment, 0, early}, {stagePartial, 0, middle}} {
 		t.Run(p.String()+"/nearly all packets of a host, for a while", func(t *testing.T) {
 			c.wait(3)
 			var end func()
@@ -332,7 +332,7 @@ func TestFullDisk(t *testing.T) {
 	// With slots for all steps at once no row is written to a disk; with too
 	// few each is.
 	for _, slots := range []int{4, 1} {
-		for _, p := range []point{{engine.Fingerprint.Name, 1, middle}, {stageSegment, 0, early}, {stageSegment, 0, late}, {stagePartial, 0, middle}, {stageFinal, 1, late}} {
+		for _, p := range []point{{stage.Fingerprint, 1, middle}, {stageSegment, 0, early}, {stageSegment, 0, late}, {stagePartial, 0, middle}, {stageFinal, 1, late}} {
 			t.Run(fmt.Sprintf("%d slots/%s", slots, p), func(t *testing.T) {
 				path := disk(t)
 				c := startClusterAt(t, "127.0.0.1", []place{{}, {dir: path}, {}}, slots)

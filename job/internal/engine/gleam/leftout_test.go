@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/stage"
 )
 
 // TestLeftOut has one agent of three hang in each way, and wants the run to end
@@ -49,7 +49,7 @@ func TestLeftOut(t *testing.T) {
 		runs.try(t, startCluster(t, 2, 6), f, point{stagePartial, 0, middle})
 	})
 	t.Run("fingerprint, worker stopped", func(t *testing.T) {
-		runs.try(t, startCluster(t, 3, 4), fault{stall: stall, out: true, strike: stopWorker}, point{engine.Fingerprint.Name, 1, middle})
+		runs.try(t, startCluster(t, 3, 4), fault{stall: stall, out: true, strike: stopWorker}, point{stage.Fingerprint, 1, middle})
 	})
 }
 

@@ -22,10 +22,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/netns"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage"
 )
 
 // proxiedHosts are three hosts of a cluster as scripts/cluster.sh starts it: each has
@@ -518,7 +518,7 @@ func TestProxyFaults(t *testing.T) {
 		after  func()
 	}{
 		{"a proxy is killed", stagePartial, func() { h := g.host(1); kill(h.pid("outside"), syscall.SIGKILL) }, nil},
-		{"a relay is killed", engine.Fingerprint.Name, func() { h := g.host(2); kill(h.pid("netns"), syscall.SIGKILL) }, nil},
+		{"a relay is killed", stage.Fingerprint, func() { h := g.host(2); kill(h.pid("netns"), syscall.SIGKILL) }, nil},
 		{"the master's proxy is killed", stageSegment, func() { kill(g.pid("outside"), syscall.SIGKILL) }, nil},
 		{"others attack", stageSegment, func() { g.attack(1000) }, nil},
 		{"cut off and back", stagePartial, func() {

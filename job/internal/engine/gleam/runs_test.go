@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage"
 )
 
 // runsEqual has both engines execute the request, each into a folder of its own,
@@ -115,7 +116,7 @@ func TestInputIsGone(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 2, 4)
 	runs := newFaultRuns(t)
-	for _, stage := range []string{engine.Texts.Name, engine.Write.Name} {
+	for _, stage := range []string{stage.Texts, stage.Write} {
 		t.Run(stage, func(t *testing.T) {
 			gone := 0
 			for _, split := range runs.manifest.Splits {

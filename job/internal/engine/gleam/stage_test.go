@@ -22,6 +22,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/state/pairs"
 )
 
@@ -91,8 +92,8 @@ func ownStageEqualsLocal(t *testing.T, c *testCluster) {
 
 // The driver has a result only when each task was reported, once.
 func TestReports(t *testing.T) {
-	spec := &attempt.Spec{Assigned: [][]int{{4, 1}, {2}}, Steps: []attempt.Step{{Stage: engine.Write.Name, Tasks: 2}}}
-	d := &driver{missing: reports(spec), ledger: wire.NewLedger(engine.Write.Name, 1, 2)}
+	spec := &attempt.Spec{Assigned: [][]int{{4, 1}, {2}}, Steps: []attempt.Step{{Stage: stage.Write, Tasks: 2}}}
+	d := &driver{missing: reports(spec), ledger: wire.NewLedger(stage.Write, 1, 2)}
 	report := func(task int) error {
 		text, err := json.Marshal(rundir.TaskRecord{Task: task})
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/neardup/neardup/data/object/objecttest"
 	"github.com/neardup/neardup/data/source"
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/stage"
 )
 
 // TestStore reads the input from an S3 server. What is gone in the middle of a
@@ -51,7 +51,7 @@ func TestStore(t *testing.T) {
 		{name: "server gone for a moment", strike: func(*trial, int) { server.Stop() }, mend: func(*trial) { server.Again() },
 			want: rightOr("the store does not answer")}, // where it takes longer to start than its client waits
 	} {
-		t.Run(f.name, func(t *testing.T) { runs.try(t, c, f, point{engine.Fingerprint.Name, 0, early}) })
+		t.Run(f.name, func(t *testing.T) { runs.try(t, c, f, point{stage.Fingerprint, 0, early}) })
 	}
 	t.Run("wrong credentials", func(t *testing.T) {
 		t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong") // of the agents: this process has begun to use the store

@@ -31,7 +31,7 @@ func TestTablesAreCounted(t *testing.T) {
 			documents = append(documents, hot)
 		}
 		dir := openRun(t)
-		d := write(t, dir, cfg, 3, documents)
+		d := written(t, dir, cfg, 3, documents)
 		var want []rundir.TableCount
 		for _, w := range []struct {
 			workers int

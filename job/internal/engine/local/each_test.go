@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage/write"
 )
 
 // Each executes the tasks that it is given, tells of one at a time, and ends at
@@ -60,7 +61,7 @@ func TestEach(t *testing.T) {
 	}{
 		"done":      {New(1).Each(context.Background(), job, engine.Fingerprint, all, func(rundir.TaskRecord) error { return stop }), stop},
 		"cancelled": {New(2).Each(ctx, job, engine.Fingerprint, all, note), context.Canceled},
-		"task":      {New(2).Each(context.Background(), job, engine.Write, all, note), fs.ErrNotExist},
+		"task":      {New(2).Each(context.Background(), job, write.Stage, all, note), fs.ErrNotExist},
 	} {
 		if !errors.Is(c.got, c.want) {
 			t.Errorf("%s: got %v, want %v", name, c.got, c.want)

@@ -21,7 +21,7 @@ func faultyRun(t *testing.T, verify string) (*rundir.Dir, *engine.Documents, []c
 	dir := openRun(t)
 	cfg := config.Default()
 	cfg.Match.Verify = verify
-	d := write(t, dir, cfg, 3, plantedtest.Views(sized(2000), 64))
+	d := written(t, dir, cfg, 3, plantedtest.Views(sized(2000), 64))
 	memory, disk := cfg, cfg
 	memory.Execution.Memory, disk.Execution.Memory = "1GiB", "50KiB"
 	return dir, d, []config.Config{memory, disk}

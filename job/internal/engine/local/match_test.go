@@ -245,7 +245,7 @@ func openRun(t testing.TB) *rundir.Dir {
 	return dir
 }
 
-func write(t fataler, dir *rundir.Dir, cfg config.Config, splits int, documents []data.View) *engine.Documents {
+func written(t fataler, dir *rundir.Dir, cfg config.Config, splits int, documents []data.View) *engine.Documents {
 	t.Helper()
 	d, err := plantedtest.Write(dir, cfg, splits, documents)
 	if err != nil {
@@ -338,7 +338,7 @@ func TestEveryWayEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := drawConfig(t)
 		documents := drawDocuments(t, cfg)
-		d := write(t, dir, cfg, rapid.IntRange(1, 4).Draw(t, "splits"), documents)
+		d := written(t, dir, cfg, rapid.IntRange(1, 4).Draw(t, "splits"), documents)
 		want := bruteForce(documents, method.Rule(cfg.Match))
 		for _, w := range ways("97", "500", "2000") {
 			if wrong := difference(w.find(t, dir, cfg, d), want); wrong != "" {
@@ -365,7 +365,7 @@ func TestManyDocumentsEveryWay(t *testing.T) {
 		cfg.Features.Bits, cfg.Match.Containment = bits, 0.8
 		documents := plantedtest.Views(n, bits)
 		dir := openRun(t)
-		d := write(t, dir, cfg, 3, documents)
+		d := written(t, dir, cfg, 3, documents)
 		want := bruteForce(documents, method.Rule(cfg.Match))
 		if len(want) < n/3 {
 			t.Fatalf("%d pairs: the test shows nothing", len(want))
@@ -390,7 +390,7 @@ func TestLengthsEveryWay(t *testing.T) {
 		cfg.Features.Bits = bits
 		documents, rule := plantedtest.Lengths(n, bits), method.Rule(cfg.Match)
 		dir := openRun(t)
-		d := write(t, dir, cfg, 3, documents)
+		d := written(t, dir, cfg, 3, documents)
 		want := bruteForce(documents, rule)
 		far := 0 // pairs of the second tier
 		for _, p := range want {
@@ -429,7 +429,7 @@ func TestHotKeysAreTheSameEveryWay(t *testing.T) {
 	cfg.Match.Containment = 0.8
 	documents := plantedtest.Hot()
 	dir := openRun(t)
-	d := write(t, dir, cfg, 2, documents)
+	d := written(t, dir, cfg, 2, documents)
 	var all []data.Pair // in the short form it is not asked which are missed
 	if !testing.Short() {
 		all = bruteForce(documents, method.Rule(cfg.Match))
@@ -481,7 +481,7 @@ func TestManyFingerprints(t *testing.T) {
 		cfg := config.Default()
 		cfg.Match.Verify, cfg.Features.Bits = config.VerifyNone, bits
 		dir := openRun(t)
-		d := write(t, dir, cfg, 5, plantedtest.Prints(n, bits))
+		d := written(t, dir, cfg, 5, plantedtest.Prints(n, bits))
 		want := inMemoryOn(2).find(t, dir, cfg, d)
 		slices.SortFunc(want, comparePairs)
 		if len(want) < n/30 || len(slices.Compact(slices.Clone(want))) < len(want) {

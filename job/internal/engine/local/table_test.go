@@ -70,7 +70,7 @@ func TestTableOfItsOwn(t *testing.T) {
 		return pairs
 	}
 	dir := openRun(t)
-	documents := write(t, dir, cfg, 3, all)
+	documents := written(t, dir, cfg, 3, all)
 	for _, way := range ways("64KiB", "32KiB", "100KiB") {
 		t.Run(way.name, func(t *testing.T) {
 			if got := sorted(way.find(t, dir, cfg, documents)); !slices.Equal(got, want) {

@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/state"
+	"github.com/neardup/neardup/job/internal/state/texts"
 )
 
 // The sample has one removal for every sampleShare documents of the run, but at
@@ -25,7 +25,7 @@ const (
 // if there is a clean dump to write.
 func (d *decider) sample(context.Context) error {
 	r := d.run
-	for _, name := range []string{engine.SampledFolder, engine.RereadFolder, stage.SampledFile} {
+	for _, name := range []string{texts.SampledFolder, texts.RereadFolder, stage.SampledFile} {
 		if err := os.RemoveAll(r.Dir.Path(rundir.State, name)); err != nil {
 			return err // of an earlier attempt
 		}
@@ -60,7 +60,7 @@ func (d *decider) sample(context.Context) error {
 	}
 	for task, wanted := range rows {
 		slices.Sort(wanted)
-		if err := engine.WriteRows(r.Job, engine.SampledFolder, task, slices.Compact(wanted)); err != nil {
+		if err := texts.WriteRows(r.StatePath(texts.SampledFolder)(task), slices.Compact(wanted)); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/neardup/job/internal/state/exactdup"
 	"github.com/neardup/neardup/job/internal/state/lineage"
 	"github.com/neardup/neardup/job/internal/state/pairs"
+	"github.com/neardup/neardup/job/internal/state/places"
 	"github.com/neardup/neardup/job/internal/state/spill"
 	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
@@ -68,12 +69,20 @@ func (d *decider) write(ctx context.Context) error {
 		}
 		d.rec.Outputs = append(d.rec.Outputs, filepath.Join(rundir.State, lineage.File))
 	}
-	places, err := engine.WritePlaces(d.run.Job, d.documents)
-	if err != nil {
-		return err
+	d.rec.Outputs = append(d.rec.Outputs, filepath.Join(rundir.State, places.File))
+	return places.Write(d.run.Dir.Path(rundir.State, places.File), d.firsts())
+}
+
+// firsts returns the number of the first document of each part of the fingerprints
+// table. In a run each split has one part; in a match several splits may read one part.
+func (d *decider) firsts() (firsts []uint64) {
+	job := d.run.Job
+	for task, s := range job.Splits {
+		if task == 0 || job.Manifest.Command != rundir.CommandMatch || s.Path != job.Splits[task-1].Path {
+			firsts = append(firsts, d.documents.First(task))
+		}
 	}
-	d.rec.Outputs = append(d.rec.Outputs, places)
-	return nil
+	return firsts
 }
 
 // others returns the decisions on documents of a split that are removed by id alone:

@@ -2,7 +2,7 @@
 //
 // In match the engine joins the documents, and verifies candidate pairs by their
 // sketches. Pairs near the limit stay undecided. In texts, if the settings say so,
-// tasks of the engine read the documents of these pairs again. In verify their
+// a task for each split reads the documents of these pairs again. In verify their
 // signatures decide, or their texts.
 package match
 
@@ -23,6 +23,7 @@ import (
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/state/pairs"
+	"github.com/neardup/neardup/job/internal/state/texts"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/sketch"
 )
@@ -76,7 +77,7 @@ func Join(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error)
 
 // want writes, for each split, the rows of the documents in open.
 func want(r *stage.Run, documents *engine.Documents, open map[uint64]bool) error {
-	if err := os.RemoveAll(r.Dir.Path(rundir.State, engine.WantedFolder)); err != nil {
+	if err := os.RemoveAll(r.Dir.Path(rundir.State, texts.WantedFolder)); err != nil {
 		return err
 	}
 	rows := map[int][]int64{}
@@ -86,7 +87,7 @@ func want(r *stage.Run, documents *engine.Documents, open map[uint64]bool) error
 	}
 	for task, wanted := range rows {
 		slices.Sort(wanted)
-		if err := engine.WriteRows(r.Job, engine.WantedFolder, task, wanted); err != nil {
+		if err := texts.WriteRows(r.StatePath(texts.WantedFolder)(task), wanted); err != nil {
 			return err
 		}
 	}
@@ -134,7 +135,7 @@ func Verify(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err erro
 
 // byTexts sets the evidence of all open pairs to what the texts say.
 func byTexts(ctx context.Context, r *stage.Run, documents *engine.Documents, open []pairs.Pair) error {
-	shingles := engine.OpenShingles(r.Dir, engine.ShinglesFolder, documents, r.Config.Execution.MemoryLimit()/2)
+	shingles := texts.Open(r.StatePath(texts.ShinglesFolder), documents.Folder, r.Config.Execution.MemoryLimit()/2)
 	order := byComponent(open)
 	return parallel.Each(ctx, r.Workers, r.Workers, func(ctx context.Context, w int) error {
 		return consult(ctx, r, shingles, open, order[len(order)*w/r.Workers:len(order)*(w+1)/r.Workers])
@@ -204,7 +205,7 @@ func byComponent(open []pairs.Pair) []uint32 {
 }
 
 // consult sets the evidence of open[places[i]], for all i, to what the texts say.
-func consult(ctx context.Context, r *stage.Run, shingles *engine.Shingles, open []pairs.Pair, places []uint32) error {
+func consult(ctx context.Context, r *stage.Run, shingles *texts.Reader, open []pairs.Pair, places []uint32) error {
 	verify := mapper.NewVerifier(method.Rule(r.Config.Match))
 	var x, y mapper.Text
 	for i, place := range places {

@@ -10,11 +10,11 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/state"
+	"github.com/neardup/neardup/job/internal/state/texts"
 	"github.com/neardup/neardup/job/internal/summary"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/sketch"
@@ -47,7 +47,7 @@ func reread(ctx context.Context, r *stage.Run) error {
 	if err != nil {
 		return err
 	}
-	texts := engine.OpenShingles(r.Dir, engine.RereadFolder, documents, r.Config.Execution.MemoryLimit()/4)
+	reread := texts.Open(r.StatePath(texts.RereadFolder), documents.Folder, r.Config.Execution.MemoryLimit()/4)
 	look := newTextLook(&r.Config.Match)
 	found := &summary.Reread{Documents: int64(len(pairs)), Jaccard: 1}
 	type unlikePair struct {
@@ -58,7 +58,7 @@ func reread(ctx context.Context, r *stage.Run) error {
 	ids := map[uint64]string{}
 	for _, p := range pairs {
 		var x, y mapper.Text
-		if err := errors.Join(ctx.Err(), texts.Read(p.Doc, &x), texts.Read(p.Kept, &y)); err != nil {
+		if err := errors.Join(ctx.Err(), reread.Read(p.Doc, &x), reread.Read(p.Kept, &y)); err != nil {
 			return err
 		}
 		o, alike, edits := look.at(&x, &y)

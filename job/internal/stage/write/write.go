@@ -1,7 +1,7 @@
-// Package write finishes the stage write, whose tasks are in package engine. It checks
-// that the tables have all decisions and that the clean dump accounts for all
-// documents, reports which sites lose much, and compares the texts of a sample of
-// removals.
+// Package write is the stage write. The task of a split writes its parts of the tables
+// and of the clean dump. Then the stage checks that the tables have all decisions and
+// that the clean dump accounts for all documents, reports which sites lose much, and
+// compares the texts of a sample of removals.
 package write
 
 import (
@@ -9,13 +9,12 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/summary"
 )
 
-// Done does all that the package comment says, with the records of the tasks. It
+// Done does the checks that the package comment lists, with the records of the tasks. It
 // returns ErrUnlike if the sample has too many removals that are no copies.
 func Done(ctx context.Context, r *stage.Run, records []rundir.TaskRecord) error {
 	s := r.Sum
@@ -28,19 +27,19 @@ func Done(ctx context.Context, r *stage.Run, records []rundir.TaskRecord) error 
 	for _, t := range []struct {
 		table string
 		want  int64
-	}{{engine.CountMatches, s.Matched}, {engine.CountClusters, s.Clustered + s.Alone}, {engine.CountPairs, s.Pairs}} {
+	}{{countMatches, s.Matched}, {countClusters, s.Clustered + s.Alone}, {countPairs, s.Pairs}} {
 		if rows[t.table] != t.want {
-			return fmt.Errorf("%s: %w: %d rows of %s were decided, %d were written", engine.Write.Name, rundir.ErrNotConserved, t.want, t.table, rows[t.table])
+			return fmt.Errorf("%s: %w: %d rows of %s were decided, %d were written", stage.Write, rundir.ErrNotConserved, t.want, t.table, rows[t.table])
 		}
 	}
 	if s.Library != nil {
-		s.Library.Dropped = rows[engine.CountInHistory]
+		s.Library.Dropped = rows[countInHistory]
 	}
 	if r.Job.Cleans() && s.Kept+s.Dropped != s.Documents {
-		return fmt.Errorf("%s: %w: %d documents, %d kept, %d dropped", engine.Write.Name, rundir.ErrNotConserved, s.Documents, s.Kept, s.Dropped)
+		return fmt.Errorf("%s: %w: %d documents, %d kept, %d dropped", stage.Write, rundir.ErrNotConserved, s.Documents, s.Kept, s.Dropped)
 	}
 	if r.Job.Cleans() && s.Dropped > 0 {
-		s.Saved = summary.NewSaved(rows[engine.CountSaved], rows[engine.CountText], rows[engine.CountSavedWide], rows[engine.CountSavedOthers])
+		s.Saved = summary.NewSaved(rows[countSaved], rows[countText], rows[countSavedWide], rows[countSavedOthers])
 	}
 	return errors.Join(lose(ctx, r), reread(ctx, r))
 }

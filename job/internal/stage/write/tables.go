@@ -1,4 +1,4 @@
-package engine
+package write
 
 import (
 	"context"
@@ -13,42 +13,61 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/clean"
 	"github.com/neardup/neardup/data/parquet"
+	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/decision"
 	"github.com/neardup/neardup/job/internal/state/lineage"
 	"github.com/neardup/neardup/job/internal/state/losses"
 	"github.com/neardup/neardup/job/internal/state/pairs"
+	"github.com/neardup/neardup/job/internal/state/places"
+	"github.com/neardup/neardup/job/internal/state/texts"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/template"
 )
 
 // Names of the counts in the record of a task of the stage write.
 const (
-	CountMatches   = "matches"
-	CountClusters  = "clusters"
-	CountPairs     = "pairs"
-	CountInHistory = "in_history" // documents that the clean dump leaves out since an earlier night has them
+	countMatches   = "matches"
+	countClusters  = "clusters"
+	countPairs     = "pairs"
+	countInHistory = "in_history" // documents that the clean dump leaves out since an earlier night has them
 
-	CountText        = "text"         // bytes of the texts of all documents
-	CountSaved       = "saved"        // bytes of the texts that the clean dump leaves out
-	CountSavedWide   = "saved_wide"   // characters of these texts that are Han, Kana or Hangul
-	CountSavedOthers = "saved_others" // other characters of these texts
+	countText        = "text"         // bytes of the texts of all documents
+	countSaved       = "saved"        // bytes of the texts that the clean dump leaves out
+	countSavedWide   = "saved_wide"   // characters of these texts that are Han, Kana or Hangul
+	countSavedOthers = "saved_others" // other characters of these texts
 )
+
+// Stage is the stage as an engine knows it.
+var Stage = engine.Stage{Name: stage.Write, Task: writeTables, Reads: reads, Counts: counts, Analyzes: true}
+
+// reads is the Reads of the stage: it reads the documents only for a clean dump.
+func reads(job *engine.Job, task int) bool { return job.Cleans() && job.ReadsAgain(task) }
+
+// counts is the unit of its progress: bytes if it reads documents for a clean dump,
+// else splits.
+func counts(job *engine.Job) engine.Unit {
+	if job.Cleans() {
+		return engine.Bytes
+	}
+	return engine.Splits
+}
 
 // fromRun is the value of match_from if the match is in the same run.
 const fromRun = "run"
 
 // writer writes the tables and the clean dump of one split.
 type writer struct {
-	job     *Job
+	job     *engine.Job
 	task    int
 	rec     *rundir.TaskRecord
 	split   *decision.Split
 	names   *decision.Names
-	places  *places
+	places  *places.Places
 	seen    history.Documents          // nil without a library
 	lineage map[uint64]lineage.Lineage // by first document: ids of components and versions; only with a library
 	gone    []uint64                   // a bit for each row that the clean dump leaves out
@@ -59,7 +78,7 @@ type writer struct {
 // writeTables is the task of the stage write. It writes a split's parts of the tables
 // of matches, pairs and clusters, its clean dump, and the table of what that leaves
 // out.
-func writeTables(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) (err error) {
+func writeTables(ctx context.Context, job *engine.Job, rec *rundir.TaskRecord, workers int) (err error) {
 	w := &writer{job: job, task: rec.Task, rec: rec, losses: losses.New()}
 	if w.split, err = decision.Read(job.Dir.Path(rundir.StatePart(decision.Folder, w.task))); err != nil {
 		return err
@@ -67,7 +86,7 @@ func writeTables(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers 
 	if w.names, err = decision.ReadNames(job.Dir.Path(rundir.StatePart(decision.NamesFolder, w.task))); err != nil {
 		return err
 	}
-	if w.places, err = readPlaces(job.Dir); err != nil {
+	if w.places, err = places.Read(job.Dir.Path(rundir.State, places.File)); err != nil {
 		return err
 	}
 	if job.Config.Library.Path != "" {
@@ -146,7 +165,7 @@ func (w *writer) tables(ctx context.Context) (err error) {
 		if removals != nil && d.Removal != decision.Stays {
 			w.drop(d.Doc)
 			if d.Removal == decision.InHistory {
-				w.rec.Counts[CountInHistory]++
+				w.rec.Counts[countInHistory]++
 			}
 			removed = w.removal(&d, &x)
 			w.losses.Removed(&removed)
@@ -157,13 +176,13 @@ func (w *writer) tables(ctx context.Context) (err error) {
 		if !d.Listed {
 			continue
 		}
-		cluster = data.ClusterRow{DocID: x.doc, ClusterID: x.cluster, Component: x.component, Versions: x.versions, Size: int32(d.Size), Representative: d.Representative, FirstSeen: w.firstSeen(d.Doc), Site: template.Site(x.doc), Row: w.places.row(d.Doc), Night: w.night()}
+		cluster = data.ClusterRow{DocID: x.doc, ClusterID: x.cluster, Component: x.component, Versions: x.versions, Size: int32(d.Size), Representative: d.Representative, FirstSeen: w.firstSeen(d.Doc), Site: template.Site(x.doc), Row: w.places.Row(d.Doc), Night: w.night()}
 		w.losses.Member(&cluster)
 		if err := clusters.Write(&cluster); err != nil {
 			return err
 		}
 	}
-	w.rec.Counts[CountMatches], w.rec.Counts[CountClusters] = matches.Rows(), clusters.Rows()
+	w.rec.Counts[countMatches], w.rec.Counts[countClusters] = matches.Rows(), clusters.Rows()
 	if removals != nil {
 		w.removed = removals.Rows()
 		err = removals.Commit()
@@ -240,13 +259,13 @@ func (w *writer) match(d *decision.Decision, x *ids) data.MatchRow {
 		row := data.MatchRow{
 			DocID: x.doc, Site: template.Site(x.doc), MatchID: []byte(e.ID), MatchFrom: e.Night, FirstSeen: e.FirstSeen,
 			Distance: int32(e.Distance), Similarity: w.similarity(e.Distance), Jaccard: math.NaN(), Containment: math.NaN(),
-			Row: w.places.row(d.Doc), MatchRow: data.NoRow, Night: w.night(),
+			Row: w.places.Row(d.Doc), MatchRow: data.NoRow, Night: w.night(),
 		}
 		row.Estimate, row.Verdict = w.told(e)
 		return row
 	}
 	row := w.row(x.doc, x.match, d.Distance, d.Evidence, d.Overlap)
-	row.Row, row.MatchRow = w.places.row(d.Doc), w.places.row(d.Match)
+	row.Row, row.MatchRow = w.places.Row(d.Doc), w.places.Row(d.Match)
 	return row
 }
 
@@ -292,7 +311,7 @@ func (w *writer) removal(d *decision.Decision, x *ids) data.RemovedRow {
 	row := data.RemovedRow{
 		DocID: x.doc, Reason: d.Removal.String(), ClusterID: x.cluster, Distance: data.NoDistance, Similarity: math.NaN(),
 		Estimate: math.NaN(), Jaccard: math.NaN(), Containment: math.NaN(), Site: template.Site(x.doc),
-		Row: w.places.row(d.Doc), KeptRow: data.NoRow, Night: w.night(),
+		Row: w.places.Row(d.Doc), KeptRow: data.NoRow, Night: w.night(),
 	}
 	switch d.Removal {
 	case decision.Deleted:
@@ -303,7 +322,7 @@ func (w *writer) removal(d *decision.Decision, x *ids) data.RemovedRow {
 		row.Estimate, row.Verdict = w.told(k)
 	default:
 		p := w.row(x.doc, x.kept, d.Kept.Distance, d.Kept.Evidence, d.Kept.Overlap)
-		row.KeptID, row.KeptFrom, row.KeptRow, row.Distance, row.Similarity = x.kept, fromRun, w.places.row(d.Kept.Doc), p.Distance, p.Similarity
+		row.KeptID, row.KeptFrom, row.KeptRow, row.Distance, row.Similarity = x.kept, fromRun, w.places.Row(d.Kept.Doc), p.Distance, p.Similarity
 		row.Estimate, row.Jaccard, row.Containment, row.Verdict = p.Estimate, p.Jaccard, p.Containment, p.Verdict
 		if d.Removal == decision.DuplicateID {
 			row.Verdict = sameID
@@ -346,12 +365,12 @@ func (w *writer) pairs(ctx context.Context) (err error) {
 			return err
 		}
 		row = w.row(id, match, p.Distance, p.Evidence, p.Overlap)
-		row.Row, row.MatchRow = w.places.row(p.A), w.places.row(p.B)
+		row.Row, row.MatchRow = w.places.Row(p.A), w.places.Row(p.B)
 		if err := out.Write(&row); err != nil {
 			return err
 		}
 	}
-	w.rec.Counts[CountPairs] = out.Rows()
+	w.rec.Counts[countPairs] = out.Rows()
 	return out.Commit()
 }
 
@@ -361,7 +380,7 @@ func (w *writer) pairs(ctx context.Context) (err error) {
 func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	job, rec := w.job, w.rec
 	split := job.Splits[w.task]
-	was, _, err := job.Dir.Record(Fingerprint.Name, w.task)
+	was, _, err := job.Dir.Record(stage.Fingerprint, w.task)
 	if err != nil {
 		return err
 	}
@@ -372,7 +391,7 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	if annotates != nil {
 		defer func() { err = errors.Join(err, annotates.out.Abort()) }()
 	}
-	options := job.readerOptions()
+	options := job.ReaderOptions()
 	options.KeepRaw, options.Workers = true, workers
 	options.Unverified = was.Lost == 0 // the digest below tells whether the file has changed
 	in, err := input.OpenAgain(job.Dir.Path(), job.Manifest, w.task, options)
@@ -397,17 +416,21 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	}
 	defer func() { err = errors.Join(err, out.Abort()) }()
 
-	sampled, err := readRows(job, SampledFolder, w.task)
+	sampled, err := texts.ReadRows(job.Dir.Path(rundir.StatePart(texts.SampledFolder, w.task)))
 	if err != nil {
 		return err
 	}
-	var texts *textsFile // of the sample
+	var reread *texts.Writer // of the sample
+	var textOf func(*data.Document, func(*mapper.Text) error) error
 	if len(sampled) > 0 {
-		name := rundir.StatePart(RereadFolder, w.task)
-		if texts, err = createTexts(job, name); err != nil {
+		name := rundir.StatePart(texts.RereadFolder, w.task)
+		if reread, err = texts.Create(job.Dir.Path(name)); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, texts.close()) }()
+		defer func() { err = errors.Join(err, reread.Abort()) }()
+		of, release := job.Texts()
+		defer release()
+		textOf = of
 		rec.Outputs = append(rec.Outputs, name)
 	}
 	var doc data.Document
@@ -432,10 +455,10 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 			break
 		}
 		w.losses.Document(template.Site(doc.ID))
-		rec.Counts[CountText] += int64(len(doc.Text))
+		rec.Counts[countText] += int64(len(doc.Text))
 		if len(sampled) > 0 && sampled[0] == rec.RowsIn {
 			sampled = sampled[1:]
-			if err := texts.add(rec.RowsIn, &doc); err != nil {
+			if err := textOf(&doc, func(t *mapper.Text) error { return reread.Add(rec.RowsIn, t) }); err != nil {
 				return err
 			}
 		}
@@ -444,10 +467,10 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 		}
 		if w.dropped(rec.RowsIn) {
 			rec.Skipped["dropped"]++
-			rec.Counts[CountSaved] += int64(len(doc.Text))
+			rec.Counts[countSaved] += int64(len(doc.Text))
 			wide, others := characters(doc.Text)
-			rec.Counts[CountSavedWide] += wide
-			rec.Counts[CountSavedOthers] += others
+			rec.Counts[countSavedWide] += wide
+			rec.Counts[countSavedOthers] += others
 			continue
 		}
 		rec.RowsOut++
@@ -470,8 +493,8 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	if !input.KeepsTexts(job.Manifest, split) && in.Digest() != was.Digest {
 		return fmt.Errorf("%s: %w", w.rec.Stage, input.ErrChanged(split))
 	}
-	if texts != nil {
-		if err := texts.Commit(); err != nil {
+	if reread != nil {
+		if err := reread.Commit(); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package engine
+package write
 
 import (
 	"github.com/neardup/neardup/data"
@@ -59,7 +59,7 @@ func (a *annotator) document(doc *data.Document, row int64) error {
 		}
 	}
 	decided := a.at < w.split.Len() && a.d.Doc == number
-	a.row = data.SeenRow{DocID: doc.ID, KeptFrom: fromRun, Copies: 1, Site: template.Site(doc.ID), Nights: 1, Row: w.places.row(number), Night: w.night(), FirstSeen: w.night(), LastSeen: w.night()}
+	a.row = data.SeenRow{DocID: doc.ID, KeptFrom: fromRun, Copies: 1, Site: template.Site(doc.ID), Nights: 1, Row: w.places.Row(number), Night: w.night(), FirstSeen: w.night(), LastSeen: w.night()}
 	if len(a.row.Site) > 0 {
 		a.row.Sites = 1
 	}

@@ -1,4 +1,8 @@
-package engine
+// Package texts holds what verdicts read of texts that have to be read again: those of
+// documents in undecided pairs, and of a sample of removals. A stage writes which rows
+// of a split it wants. The task of a later one, which reads the split, writes their
+// shingles and letters, in order of row; verdicts find them by document number.
+package texts
 
 import (
 	"context"
@@ -12,12 +16,9 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/job/internal/input"
-	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
+	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
-	"github.com/neardup/neardup/simhash"
 )
 
 // Folders in the state of the run directory. They have files only for splits with
@@ -31,98 +32,40 @@ const (
 
 const kindWanted = "neardup wanted 2"
 
-// WriteRows writes which rows of a split are to be read again, in ascending order, into
-// WantedFolder or SampledFolder.
-func WriteRows(job *Job, folder string, task int, rows []int64) error {
-	return state.WriteGob(job.Dir.Path(rundir.StatePart(folder, task)), kindWanted, rows)
-}
+// WriteRows writes which rows of a split are to be read again, in ascending order, as
+// its file in WantedFolder or SampledFolder.
+func WriteRows(path string, rows []int64) error { return state.WriteGob(path, kindWanted, rows) }
 
-// readRows reads what WriteRows wrote; nothing if it was not called for the split.
-func readRows(job *Job, folder string, task int) ([]int64, error) {
-	rows, err := state.ReadGob[[]int64](job.Dir.Path(rundir.StatePart(folder, task)), kindWanted)
+// ReadRows reads what WriteRows wrote; nothing if it was not called for the split.
+func ReadRows(path string) ([]int64, error) {
+	rows, err := state.ReadGob[[]int64](path, kindWanted)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
 	return rows, err
 }
 
-// readTexts is the task of the stage texts. It reads the documents of a split again
-// whose texts have to decide, and writes their shingles and letters in order of row.
-func readTexts(ctx context.Context, job *Job, rec *rundir.TaskRecord, _ int) error {
-	rows, err := readRows(job, WantedFolder, rec.Task)
-	if len(rows) == 0 || err != nil {
-		return err
-	}
-	rec.RowsIn = int64(len(rows))
-	rec.Outputs = []string{rundir.StatePart(ShinglesFolder, rec.Task)}
-	if err := writeTexts(ctx, job, rec, rows); err != nil {
-		return fmt.Errorf("%s: %w", rec.Stage, err)
-	}
-	return nil
-}
-
-// writeTexts writes the shingles and letters of the given rows of a split.
-func writeTexts(ctx context.Context, job *Job, rec *rundir.TaskRecord, rows []int64) (err error) {
-	out, err := createTexts(job, rec.Outputs[0])
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.close()) }()
-	err = input.EachRow(ctx, job.Dir.Path(), job.Manifest, rec.Task, job.readerOptions(), rows, func(i int, doc *data.Document) error {
-		rec.RowsOut++
-		return out.add(rows[i], doc)
-	})
-	if err != nil {
-		return err
-	}
-	return out.Commit()
-}
-
-// textsFile writes a file of shingles and letters.
-type textsFile struct {
+// Writer writes the shingles and letters of documents of a split. The file appears
+// with Commit, and Abort removes what was not committed.
+type Writer struct {
 	*state.File
-	job           *Job
-	workspace     *simhash.Workspace
-	fingerprinter *mapper.Fingerprinter
-	normal, piece []byte
-	text          mapper.Text
+	piece []byte
 }
 
-// createTexts starts the file of that name within the run directory.
-func createTexts(job *Job, name string) (*textsFile, error) {
-	out, err := state.Create(job.Dir.Path(name), kindShingles)
-	if err != nil {
-		return nil, err
-	}
-	return &textsFile{File: out, job: job, workspace: job.Analyzer.NewWorkspace(), fingerprinter: job.Fingerprinter()}, nil
+// Create starts the file at path.
+func Create(path string) (*Writer, error) {
+	out, err := state.Create(path, kind)
+	return &Writer{File: out}, err
 }
 
-// add appends the record of the document at row.
-func (f *textsFile) add(row int64, doc *data.Document) (err error) {
-	f.fingerprinter = f.job.withMemory(len(doc.Text), f.fingerprinter, func() {
-		own := f.fingerprinter.Text(doc)
-		f.normal = f.workspace.Normalize(f.normal[:0], own)
-		f.text.Set(f.normal)
-		if whole := len(doc.Compared()); whole > 0 {
-			f.text.Left = max(0, 1-float64(len(own))/float64(whole))
-		}
-		err = f.WritePieces(textBytes(&f.text), f.pieces(row, &f.text))
-		if data.MemoryOf(len(doc.Text)) > 0 {
-			f.normal, f.text, f.workspace = nil, mapper.Text{}, f.job.Analyzer.NewWorkspace() // they have grown with it
-		}
-	})
-	return err
-}
-
-// close releases what the file uses, and removes it unless it was committed.
-func (f *textsFile) close() error {
-	f.job.Release(f.fingerprinter)
-	return f.Abort()
+// Add appends the text of the document at row. Rows must ascend.
+func (w *Writer) Add(row int64, t *mapper.Text) error {
+	return w.WritePieces(textBytes(t), w.pieces(row, t))
 }
 
 const (
-	kindShingles = "neardup shingles 4"
-	textWords    = 5 // of a document before its shingles
+	kind      = "neardup shingles 4"
+	textWords = 5 // of a document before its shingles
 )
 
 // pieces returns the record of a document, piece by piece; a piece is valid until the
@@ -132,10 +75,10 @@ const (
 //	number of shingles, bytes of letters,
 //	hash of each shingle,
 //	letters in UTF-8
-func (f *textsFile) pieces(row int64, t *mapper.Text) iter.Seq[[]byte] {
+func (w *Writer) pieces(row int64, t *mapper.Text) iter.Seq[[]byte] {
 	const size = 64 << 10
 	return func(yield func([]byte) bool) {
-		b := f.piece[:0]
+		b := w.piece[:0]
 		goOn := func() bool {
 			if len(b) < size {
 				return true
@@ -157,7 +100,7 @@ func (f *textsFile) pieces(row int64, t *mapper.Text) iter.Seq[[]byte] {
 			}
 		}
 		yield(b)
-		f.piece = b
+		w.piece = b
 	}
 }
 
@@ -203,16 +146,15 @@ func unpackText(b []byte) (t mapper.Text, ok bool) {
 	return t, true
 }
 
-// Shingles reads the shingles and letters of documents, by document number. It keeps
+// Reader reads the shingles and letters of documents, by document number. It keeps
 // recently read ones in memory. Safe for concurrent use.
-type Shingles struct {
-	dir       *rundir.Dir
-	folder    string
-	documents *Documents
+type Reader struct {
+	path      func(task int) string
+	documents *views.Folder
 	limit     int64
 
 	mu     sync.Mutex
-	splits map[int]*splitShingles
+	splits map[int]*splitTexts
 
 	// A cache of two generations. Texts that are read become recent. When the recent
 	// ones take half of limit, they become the old ones, and the previous old ones are
@@ -221,8 +163,8 @@ type Shingles struct {
 	held        int64 // bytes of the recent ones
 }
 
-// splitShingles is the file of a split.
-type splitShingles struct {
+// splitTexts is the file of a split.
+type splitTexts struct {
 	once   sync.Once
 	err    error
 	rows   []uint64 // ascending
@@ -232,18 +174,19 @@ type splitShingles struct {
 // textsLimit is the most memory, in bytes, that cached texts take.
 const textsLimit = 64 << 20
 
-// OpenShingles returns a reader of ShinglesFolder or RereadFolder. Its cache takes
-// about min(limit, textsLimit) bytes.
-func OpenShingles(dir *rundir.Dir, folder string, documents *Documents, limit int64) *Shingles {
-	return &Shingles{
-		dir: dir, folder: folder, documents: documents, limit: min(limit, textsLimit),
-		splits: map[int]*splitShingles{}, recent: map[uint64]mapper.Text{},
+// Open returns a reader of the files of splits, in ShinglesFolder or RereadFolder; path
+// names that of a split. The numbers of documents are those of documents. Its cache
+// takes about min(limit, textsLimit) bytes.
+func Open(path func(task int) string, documents *views.Folder, limit int64) *Reader {
+	return &Reader{
+		path: path, documents: documents, limit: min(limit, textsLimit),
+		splits: map[int]*splitTexts{}, recent: map[uint64]mapper.Text{},
 	}
 }
 
 // Read sets text to that of a document. The caller must not change what text refers
 // to.
-func (s *Shingles) Read(doc uint64, text *mapper.Text) error {
+func (s *Reader) Read(doc uint64, text *mapper.Text) error {
 	if s.remembered(doc, text) {
 		return nil
 	}
@@ -266,7 +209,7 @@ func (s *Shingles) Read(doc uint64, text *mapper.Text) error {
 	return nil
 }
 
-func (s *Shingles) remembered(doc uint64, text *mapper.Text) (ok bool) {
+func (s *Reader) remembered(doc uint64, text *mapper.Text) (ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if *text, ok = s.recent[doc]; ok {
@@ -278,7 +221,7 @@ func (s *Shingles) remembered(doc uint64, text *mapper.Text) (ok bool) {
 	return ok
 }
 
-func (s *Shingles) remember(doc uint64, text *mapper.Text) {
+func (s *Reader) remember(doc uint64, text *mapper.Text) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.recent[doc]; !ok {
@@ -288,7 +231,7 @@ func (s *Shingles) remember(doc uint64, text *mapper.Text) {
 
 // keep makes a text a recent one, unless it alone takes more than its share. mu must
 // be held.
-func (s *Shingles) keep(doc uint64, text *mapper.Text) {
+func (s *Reader) keep(doc uint64, text *mapper.Text) {
 	size := int64(8*cap(text.Shingles) + 4*cap(text.Letters))
 	if size > s.limit/2 {
 		return
@@ -300,17 +243,17 @@ func (s *Shingles) keep(doc uint64, text *mapper.Text) {
 }
 
 // part returns the file of a split, which it indexes and checks at the first call.
-func (s *Shingles) part(task int) (*splitShingles, error) {
+func (s *Reader) part(task int) (*splitTexts, error) {
 	s.mu.Lock()
 	part := s.splits[task]
 	if part == nil {
-		part = new(splitShingles)
+		part = new(splitTexts)
 		s.splits[task] = part
 	}
 	s.mu.Unlock()
 	part.once.Do(func() {
-		path := s.dir.Path(rundir.StatePart(s.folder, task))
-		part.blocks, part.err = state.FindBlocks(context.Background(), path, kindShingles, func(block []byte) error {
+		path := s.path(task)
+		part.blocks, part.err = state.FindBlocks(context.Background(), path, kind, func(block []byte) error {
 			row, ok := recordRow(block)
 			if !ok {
 				return fmt.Errorf("%s: %w", path, state.ErrDamaged)
