@@ -11,6 +11,7 @@ package state
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/gob"
@@ -115,7 +116,20 @@ func Write(path, kind string, body []byte) error {
 // Each calls yield with the blocks of the file at path, in order, until yield
 // returns an error or ctx ends. It checks each block before it yields it; yield
 // may retain the block. A file that is damaged or of another kind is ErrDamaged.
-func Each(ctx context.Context, path, kind string, yield func(block []byte) error) (err error) {
+func Each(ctx context.Context, path, kind string, yield func(block []byte) error) error {
+	return each(ctx, path, kind, func(in *block) error {
+		body := make([]byte, in.size)
+		_, _ = io.ReadFull(in, body) // check finds what is missing
+		if err := in.check(); err != nil {
+			return err
+		}
+		return yield(body)
+	})
+}
+
+// each calls visit with the blocks of the file at path, until it returns an error or
+// ctx ends. Each visit must check its block.
+func each(ctx context.Context, path, kind string, visit func(in *block) error) (err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -125,41 +139,89 @@ func Each(ctx context.Context, path, kind string, yield func(block []byte) error
 	if err != nil {
 		return err
 	}
-	in, left, start := bufio.NewReaderSize(f, int(min(info.Size(), 1<<16))), info.Size(), int64(0)
-	damaged := func() error { return fmt.Errorf("%s at offset %d: %w", path, start, ErrDamaged) }
-	take := func(n uint64) []byte { // the next n bytes; nil if the file does not have them
-		if n > uint64(left) {
-			return nil
-		}
-		left -= int64(n)
-		b := make([]byte, n)
-		if _, err := io.ReadFull(in, b); err != nil {
-			return nil
-		}
-		return b
-	}
-	if line := kind + "\n"; string(take(uint64(len(line)))) != line {
-		return damaged()
+	in, at := bufio.NewReaderSize(f, int(min(info.Size(), pieceBytes))), int64(len(kind)+1)
+	line := make([]byte, min(at, info.Size()))
+	if _, err := io.ReadFull(in, line); string(line) != kind+"\n" {
+		return damaged(path, 0, err)
 	}
 	for ctx.Err() == nil {
-		start = info.Size() - left
-		head := take(8)
-		if head == nil {
-			return damaged()
+		b, err := openBlock(path, at, in, info.Size()-at)
+		if err != nil {
+			return err
 		}
-		size := binary.LittleEndian.Uint64(head)
-		block, sum := take(size), take(8)
-		if block == nil || sum == nil || xxh3.HashSeed(block, size) != binary.LittleEndian.Uint64(sum) || size == 0 && left > 0 {
-			return damaged()
+		at += frameBytes + b.size
+		if b.size > 0 {
+			err = visit(b)
+		} else if err = b.check(); err == nil && at < info.Size() {
+			err = damaged(path, at, nil)
 		}
-		if size == 0 {
-			return nil
-		}
-		if err := yield(block); err != nil {
+		if b.size == 0 || err != nil {
 			return err
 		}
 	}
 	return ctx.Err()
+}
+
+// damaged returns ErrDamaged with its place and what the file system says, if
+// that is more than that the file ends.
+func damaged(path string, at int64, err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	return fmt.Errorf("%s at offset %d: %w", path, at, errors.Join(ErrDamaged, err))
+}
+
+const (
+	frameBytes = 16       // a block's length and sum
+	pieceBytes = 64 << 10 // read at once
+)
+
+// block reads the bytes of a block. They are to be believed when check has returned
+// nil.
+type block struct {
+	path     string
+	at, size int64 // where its frame begins, and the bytes in it
+	in       io.Reader
+	hash     *xxh3.Hasher
+	left     int64
+}
+
+// openBlock begins the block at offset at of the file at path, where in stands, which
+// has most bytes from there.
+func openBlock(path string, at int64, in io.Reader, most int64) (*block, error) {
+	var head [8]byte
+	if _, err := io.ReadFull(in, head[:]); err != nil {
+		return nil, damaged(path, at, err)
+	}
+	size := binary.LittleEndian.Uint64(head[:])
+	if most < frameBytes || size > uint64(most-frameBytes) {
+		return nil, damaged(path, at, nil)
+	}
+	return &block{path: path, at: at, size: int64(size), in: in, hash: xxh3.NewSeed(size), left: int64(size)}, nil
+}
+
+func (b *block) Read(p []byte) (n int, err error) {
+	if b.left == 0 {
+		return 0, io.EOF
+	}
+	n, err = b.in.Read(p[:min(int64(len(p)), b.left)])
+	_, _ = b.hash.Write(p[:n]) // has no error
+	b.left -= int64(n)
+	return n, err
+}
+
+// check reads what is left of the block, and returns ErrDamaged if the block is not
+// what was written.
+func (b *block) check() error {
+	var sum [8]byte
+	_, err := io.Copy(io.Discard, b)
+	if err == nil {
+		_, err = io.ReadFull(b.in, sum[:])
+	}
+	if err != nil || b.left > 0 || b.hash.Sum64() != binary.LittleEndian.Uint64(sum[:]) {
+		return damaged(b.path, b.at, err)
+	}
+	return nil
 }
 
 // Read returns all blocks of the file at path, joined, or ErrDamaged.
@@ -185,13 +247,18 @@ type Blocks struct {
 	at   []int64 // offset of each block, and the end of the last
 }
 
-// FindBlocks reads and checks the whole file at path, calls yield with its blocks
-// as Each does, and returns their places.
-func FindBlocks(ctx context.Context, path, kind string, yield func(block []byte) error) (*Blocks, error) {
-	b := &Blocks{path, []int64{int64(len(kind) + 1)}}
-	err := Each(ctx, path, kind, func(block []byte) error {
-		b.at = append(b.at, b.at[len(b.at)-1]+int64(len(block))+frameBytes)
-		return yield(block)
+// FindBlocks reads and checks the whole file at path, calls yield with the first n
+// bytes of each block, or all if it has fewer, and returns their places. yield must
+// not retain them.
+func FindBlocks(ctx context.Context, path, kind string, n int, yield func(head []byte) error) (*Blocks, error) {
+	b, head := &Blocks{path, []int64{int64(len(kind) + 1)}}, make([]byte, n)
+	err := each(ctx, path, kind, func(in *block) error {
+		read, _ := io.ReadFull(in, head[:min(int64(n), in.size)]) // check finds what is missing
+		if err := in.check(); err != nil {
+			return err
+		}
+		b.at = append(b.at, in.at+frameBytes+in.size)
+		return yield(head[:read])
 	})
 	if err != nil {
 		return nil, err
@@ -199,24 +266,25 @@ func FindBlocks(ctx context.Context, path, kind string, yield func(block []byte)
 	return b, nil
 }
 
-// frameBytes is the size of a block's length and sum.
-const frameBytes = 16
-
-// Read returns block i, or ErrDamaged.
-func (b *Blocks) Read(i int) (_ []byte, err error) {
+// Read calls decode with block i and its size in bytes. It returns ErrDamaged if the
+// block is not what FindBlocks found: nothing that decode has read is to be believed
+// before Read has returned nil.
+func (b *Blocks) Read(i int, decode func(in io.Reader, size int64) error) (err error) {
 	f, err := os.Open(b.path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	framed := make([]byte, b.at[i+1]-b.at[i])
-	_, err = f.ReadAt(framed, b.at[i])
-	size := uint64(len(framed) - frameBytes)
-	block, sum := framed[8:8+size], framed[8+size:]
-	if err != nil || binary.LittleEndian.Uint64(framed) != size || xxh3.HashSeed(block, size) != binary.LittleEndian.Uint64(sum) {
-		return nil, fmt.Errorf("%s at offset %d: %w", b.path, b.at[i], errors.Join(ErrDamaged, err))
+	size := b.at[i+1] - b.at[i]
+	in, err := openBlock(b.path, b.at[i], bufio.NewReaderSize(io.NewSectionReader(f, b.at[i], size), int(min(size, pieceBytes))), size)
+	if err != nil {
+		return err
 	}
-	return block, nil
+	if in.size != size-frameBytes {
+		return damaged(b.path, b.at[i], nil)
+	}
+	err = decode(in, in.size)
+	return cmp.Or(in.check(), err)
 }
 
 // WriteGob writes v, encoded as gob, as a checked file of one block.

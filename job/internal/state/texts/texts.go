@@ -5,10 +5,12 @@
 package texts
 
 import (
+	"bufio"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
 	"math"
@@ -64,7 +66,7 @@ func (w *Writer) Add(row int64, t *mapper.Text) error {
 }
 
 const (
-	kind      = "neardup shingles 4"
+	kind      = "neardup shingles 5"
 	textWords = 5 // of a document before its shingles
 )
 
@@ -72,7 +74,7 @@ const (
 // next. Numbers are little-endian, of 8 bytes each:
 //
 //	row, length of the text, share left out (bits of a float64),
-//	number of shingles, bytes of letters,
+//	number of shingles, number of letters,
 //	hash of each shingle,
 //	letters in UTF-8
 func (w *Writer) pieces(row int64, t *mapper.Text) iter.Seq[[]byte] {
@@ -86,7 +88,7 @@ func (w *Writer) pieces(row int64, t *mapper.Text) iter.Seq[[]byte] {
 			defer func() { b = b[:0] }()
 			return yield(b)
 		}
-		for _, n := range [textWords]uint64{uint64(row), uint64(t.Length), math.Float64bits(t.Left), uint64(len(t.Shingles)), uint64(letterBytes(t))} {
+		for _, n := range [textWords]uint64{uint64(row), uint64(t.Length), math.Float64bits(t.Left), uint64(len(t.Shingles)), uint64(len(t.Letters))} {
 			b = binary.LittleEndian.AppendUint64(b, n)
 		}
 		for _, s := range t.Shingles {
@@ -105,45 +107,54 @@ func (w *Writer) pieces(row int64, t *mapper.Text) iter.Seq[[]byte] {
 }
 
 // textBytes is the size of the record of a document.
-func textBytes(t *mapper.Text) int { return 8*(textWords+len(t.Shingles)) + letterBytes(t) }
-
-func letterBytes(t *mapper.Text) (n int) {
+func textBytes(t *mapper.Text) (n int) {
 	for _, c := range t.Letters {
 		n += utf8.RuneLen(c)
 	}
-	return n
+	return n + 8*(textWords+len(t.Shingles))
 }
 
-// recordRow returns the row of a record; ok is false if b is too short.
-func recordRow(b []byte) (row uint64, ok bool) {
-	if len(b) < 8*textWords {
-		return 0, false
+// readText decodes a record of size bytes, of which it holds a piece at a time; what
+// is none is state.ErrDamaged.
+func readText(in io.Reader, size int64) (t mapper.Text, err error) {
+	const most = 8 << 10
+	b := bufio.NewReaderSize(in, int(min(size, most)))
+	var head [textWords]uint64
+	if readNumbers(b, head[:]) != nil {
+		return t, state.ErrDamaged
 	}
-	return binary.LittleEndian.Uint64(b), true
+	size -= 8 * textWords
+	shingles, letters := head[3], head[4]
+	if shingles > uint64(size)/8 || letters > uint64(size)-8*shingles {
+		return t, state.ErrDamaged
+	}
+	t.Length, t.Left = int(head[1]), math.Float64frombits(head[2]) // head[0] is the row
+	t.Shingles, t.Letters = make([]uint64, shingles), make([]rune, letters)
+	if readNumbers(b, t.Shingles) != nil {
+		return t, state.ErrDamaged
+	}
+	for i := range t.Letters {
+		if t.Letters[i], _, err = b.ReadRune(); err != nil {
+			return t, state.ErrDamaged
+		}
+	}
+	return t, nil
 }
 
-// unpackText decodes a record; ok is false if b is none.
-func unpackText(b []byte) (t mapper.Text, ok bool) {
-	var words [textWords]uint64
-	if len(b) < 8*len(words) {
-		return t, false
+// readNumbers fills to with the numbers in which in stands.
+func readNumbers(in *bufio.Reader, to []uint64) error {
+	for len(to) > 0 {
+		piece, err := in.Peek(8 * min(len(to), in.Size()/8))
+		if err != nil {
+			return err
+		}
+		for i := range len(piece) / 8 {
+			to[i] = binary.LittleEndian.Uint64(piece[8*i:])
+		}
+		to = to[len(piece)/8:]
+		_, _ = in.Discard(len(piece)) // it was there
 	}
-	for i := range words {
-		words[i], b = binary.LittleEndian.Uint64(b), b[8:]
-	}
-	shingles, letters := words[3], words[4]
-	if shingles > uint64(len(b))/8 || letters != uint64(len(b))-8*shingles {
-		return t, false
-	}
-	t.Length, t.Left, t.Shingles = int(words[1]), math.Float64frombits(words[2]), make([]uint64, shingles)
-	for i := range t.Shingles {
-		t.Shingles[i], b = binary.LittleEndian.Uint64(b), b[8:]
-	}
-	t.Letters = make([]rune, 0, utf8.RuneCount(b))
-	for _, c := range string(b) {
-		t.Letters = append(t.Letters, c)
-	}
-	return t, true
+	return nil
 }
 
 // Reader reads the shingles and letters of documents, by document number. It keeps
@@ -198,12 +209,12 @@ func (s *Reader) Read(doc uint64, text *mapper.Text) error {
 	if !ok {
 		return fmt.Errorf("the text of document %d was not read: this is a defect of neardup", doc)
 	}
-	b, err := part.blocks.Read(i)
-	if err != nil {
+	err = part.blocks.Read(i, func(in io.Reader, size int64) (err error) {
+		*text, err = readText(in, size)
 		return err
-	}
-	if *text, ok = unpackText(b); !ok {
-		return fmt.Errorf("the text of document %d: %w", doc, state.ErrDamaged)
+	})
+	if err != nil {
+		return fmt.Errorf("the text of document %d: %w", doc, err)
 	}
 	s.remember(doc, text)
 	return nil
@@ -253,12 +264,11 @@ func (s *Reader) part(task int) (*splitTexts, error) {
 	s.mu.Unlock()
 	part.once.Do(func() {
 		path := s.path(task)
-		part.blocks, part.err = state.FindBlocks(context.Background(), path, kind, func(block []byte) error {
-			row, ok := recordRow(block)
-			if !ok {
+		part.blocks, part.err = state.FindBlocks(context.Background(), path, kind, 8*textWords, func(head []byte) error {
+			if len(head) < 8*textWords {
 				return fmt.Errorf("%s: %w", path, state.ErrDamaged)
 			}
-			part.rows = append(part.rows, row)
+			part.rows = append(part.rows, binary.LittleEndian.Uint64(head))
 			return nil
 		})
 	})
