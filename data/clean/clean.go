@@ -214,7 +214,11 @@ func (w *Writer) keep(doc *data.Document, s *seen) error {
 			return fmt.Errorf("clean: %s: %w", w.path, err)
 		}
 	}
-	if _, err := w.out.Write(w.line.Bytes()); err != nil {
+	_, err := w.out.Write(w.line.Bytes())
+	if data.MemoryOf(w.line.Cap()) > 0 {
+		w.line = bytes.Buffer{} // it has grown with a large document
+	}
+	if err != nil {
 		return fmt.Errorf("clean: %w", err)
 	}
 	return nil

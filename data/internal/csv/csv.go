@@ -348,6 +348,7 @@ func (r *reader) Read(doc *data.Document) error {
 	if r.opts.KeepRaw {
 		doc.Raw = append(doc.Raw, r.row...)
 	}
+	r.Shed()
 	return nil
 }
 

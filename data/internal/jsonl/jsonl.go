@@ -241,6 +241,8 @@ func (r *reader) parse(doc *data.Document, line []byte, offset int64, whole bool
 	if r.opts.KeepRaw {
 		doc.Raw = append(doc.Raw, line...)
 	}
+	r.line = nil
+	r.Shed()
 	return nil
 }
 

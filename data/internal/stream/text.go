@@ -173,6 +173,15 @@ func (t *Text) More() bool {
 // Advance goes on by n bytes of the window.
 func (t *Text) Advance(n int) { t.r += n }
 
+// Shed lets go of the memory that a large record took, once it was read. What Window
+// gave before stays as it is.
+func (t *Text) Shed() {
+	if len(t.buf) > minBuffer && t.w-t.r < len(t.buf)/2 {
+		buf := make([]byte, max(minBuffer, t.w-t.r))
+		t.base, t.w, t.r, t.buf = t.base+int64(t.r), copy(buf, t.Window()), 0, buf
+	}
+}
+
 // Offset is where the window starts in the file.
 func (t *Text) Offset() int64 { return t.base + int64(t.r) }
 
