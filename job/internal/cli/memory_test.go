@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"mime/multipart"
 	"net/http"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/neardup/neardup/job/internal/config"
 )
@@ -104,31 +106,65 @@ func TestServiceMemory(t *testing.T) {
 	t.Logf("%d MiB, answers %v", kib>>10, codes)
 }
 
-// Four pages of some 30 MB each, tables alike but for a row in fifty, are matched by
-// their texts in little more than the memory that the run was given.
-func TestLargePagesMemory(t *testing.T) {
+// Four large documents, alike but for a piece in some dozens, are matched by their
+// texts in little more than the memory that the run was given: pages of an archive
+// with a table of 30 MiB, and lines of JSON with 30 MiB of Chinese.
+func TestLargeDocumentsMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes half a minute on a busy machine")
+		t.Skip("takes a minute on a busy machine")
 	}
+	const size, documents = 30 << 20, 4
+	t.Run("WARC", func(t *testing.T) {
+		largeDocuments(t, "pages.warc.gz", documents, func(w io.Writer, document int) error {
+			var b bytes.Buffer
+			b.WriteString("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<html><title>t</title><h1>Table</h1><table>\n")
+			for i := uint32(0); b.Len() < size; i++ {
+				n := i * 2654435761
+				if i%50 == 0 {
+					n += uint32(document)
+				}
+				fmt.Fprintf(&b, "<tr><td>%d</td><td>%x</td><td>%d</td></tr>\n", n, n*40503, n%99991)
+			}
+			member := gzip.NewWriter(w)
+			fmt.Fprintf(member, "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://example.org/%d\r\nContent-Type: application/http\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n", document, b.Len(), b.Bytes())
+			return member.Close()
+		})
+	})
+	t.Run("JSONL", func(t *testing.T) {
+		largeDocuments(t, "lines.jsonl", documents, func(w io.Writer, document int) error {
+			draw := rand.New(rand.NewPCG(7, 0))
+			words := make([]rune, 100_000)
+			for i := range words {
+				words[i] = 0x4e00 + draw.Int32N(0x4000)
+			}
+			b := fmt.Appendf(nil, `{"id":"%d","text":"`, document)
+			for i := 0; len(b) < size; i++ {
+				n := draw.IntN(len(words))
+				if document > 0 && i%(40*document) == 0 {
+					n = (n + 1) % len(words)
+				}
+				b = utf8.AppendRune(utf8.AppendRune(b, words[n]), words[(n*7)%len(words)])
+				if i%23 == 22 {
+					b = append(b, "。"...)
+				}
+			}
+			_, err := w.Write(append(b, "\"}\n"...))
+			return err
+		})
+	})
+}
+
+// largeDocuments has a file of that name, with what write writes for each document,
+// run at 512 MiB.
+func largeDocuments(t *testing.T, name string, documents int, write func(w io.Writer, document int) error) {
 	dir := t.TempDir()
-	dump := filepath.Join(dir, "pages.warc.gz")
+	dump := filepath.Join(dir, name)
 	out, err := os.Create(dump)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for page := range 4 {
-		var b bytes.Buffer
-		b.WriteString("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<html><title>t</title><h1>Table</h1><table>\n")
-		for i := uint32(0); b.Len() < 30<<20; i++ {
-			n := i * 2654435761
-			if i%50 == 0 {
-				n += uint32(page)
-			}
-			fmt.Fprintf(&b, "<tr><td>%d</td><td>%x</td><td>%d</td></tr>\n", n, n*40503, n%99991)
-		}
-		member := gzip.NewWriter(out)
-		fmt.Fprintf(member, "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://example.org/%d\r\nContent-Type: application/http\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n", page, b.Len(), b.Bytes())
-		if err := member.Close(); err != nil {
+	for document := range documents {
+		if err := write(out, document); err != nil {
 			t.Fatal(err)
 		}
 	}
