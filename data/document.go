@@ -123,10 +123,14 @@ func (u *Unreadable) Unwrap() error { return u.Err }
 // input alone, never on the number of workers.
 type Split struct {
 	Path   string `json:"path"`   // as the user named it; "-" is standard input
-	Format string `json:"format"` // "warc", "wet", "jsonl", "csv", "tsv", "parquet"
+	Format string `json:"format"` // "warc", "wet", "jsonl", "csv", "tsv", "parquet", "arrow"
 	Size   int64  `json:"size"`   // of the whole file in bytes; -1 when unknown
 	Start  int64  `json:"start"`  // first byte (or row group) of the split
 	End    int64  `json:"end"`    // one past the last; -1: to the end
+
+	// Row is the number of rows of the file before the split, where it is a piece of
+	// Arrow IPC: only what comes before tells.
+	Row int64 `json:"row,omitempty"`
 
 	// Encoding is that of the whole file, where the split is a piece of it:
 	// a label as of ReaderOptions.Encoding; "": told from the split.

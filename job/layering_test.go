@@ -47,7 +47,7 @@ var onlyIn = map[string][]string{
 	"github.com/minio/minio-go":           {"data/object"},
 	"github.com/spf13/cobra":              {"job/internal/cli", "job/internal/manual"},
 	"github.com/spf13/pflag":              {"job/internal/cli"},
-	"github.com/apache/arrow/go/v15":      {"data/parquet", "data/clean"},
+	"github.com/apache/arrow/go/v15":      {"data/parquet", "data/arrow", "data/clean"},
 	"github.com/pierrec/lz4":              {"data/parquet"},
 	"github.com/yanyiwu/gojieba":          {"simhash/gojieba", "simhash/jieba"},
 	"github.com/nlnwa/gowarc":             {"data/warc"},

@@ -1,6 +1,6 @@
 // Package clean writes the documents of a split that stay, in the input's own
 // form: JSONL lines and CSV rows byte by byte as they stand there, or decoded
-// if they are not UTF-8, the rows of a Parquet file with all their columns. Of
+// if they are not UTF-8, the rows of Parquet and Arrow with all their columns. Of
 // formats that have no such form (WARC, WET) it writes JSONL. It never decides
 // which documents stay.
 package clean
@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/arrow"
 	"github.com/neardup/neardup/data/internal/csv"
 	"github.com/neardup/neardup/data/internal/stream"
 	"github.com/neardup/neardup/data/object"
@@ -39,6 +40,8 @@ func Extension(split data.Split) string {
 	switch split.Format {
 	case source.FormatParquet:
 		return ".parquet"
+	case source.FormatArrow:
+		return ".arrow"
 	case source.FormatCSV, source.FormatTSV:
 		ext = "." + split.Format
 	}
@@ -72,16 +75,17 @@ func compressionOf(split data.Split) (stream.Compression, error) {
 // with Commit, or not at all. Its bytes do not depend on the number of
 // workers. It is used by one goroutine.
 type Writer struct {
-	path  string
-	split data.Split
-	rows  int64
-	kept  []int64 // row numbers, ascending; Parquet
+	path    string
+	split   data.Split
+	options data.ReaderOptions
+	rows    int64
+	kept    []int64 // row numbers, ascending; of rows that are copied
 
 	annotated bool
-	seen      []seen // of the kept rows; Parquet
+	seen      []seen // of the kept rows that are copied
 	own       []bool // which columns of CSV stay, where it has such columns already
 
-	file *data.AtomicFile // nil for Parquet
+	file *data.AtomicFile // nil where rows are copied
 	out  io.WriteCloser   // nil once it is closed
 	end  []byte           // of a line
 	line bytes.Buffer
@@ -105,8 +109,8 @@ func create(path string, split data.Split, o data.ReaderOptions, workers int, an
 	if split.Path == "-" {
 		return nil, fmt.Errorf("clean: %w", errStandardInput)
 	}
-	w := &Writer{path: path, split: split, end: []byte{'\n'}, annotated: annotated}
-	if split.Format == source.FormatParquet {
+	w := &Writer{path: path, split: split, options: o, end: []byte{'\n'}, annotated: annotated}
+	if copied(split) {
 		return w, nil
 	}
 	compression, err := compressionOf(split)
@@ -178,7 +182,7 @@ func (w *Writer) keep(doc *data.Document, s *seen) error {
 	w.rows++
 	w.line.Reset()
 	switch w.split.Format {
-	case source.FormatParquet:
+	case source.FormatParquet, source.FormatArrow:
 		w.kept = append(w.kept, doc.Offset)
 		if s != nil {
 			w.seen = append(w.seen, *s)
@@ -226,7 +230,7 @@ func (w *Writer) keep(doc *data.Document, s *seen) error {
 
 // Commit completes the file and makes it appear.
 func (w *Writer) Commit() error {
-	if w.split.Format == source.FormatParquet {
+	if copied(w.split) {
 		return w.copyRows()
 	}
 	out := w.out
@@ -240,20 +244,33 @@ func (w *Writer) Commit() error {
 	return nil
 }
 
-// copyRows copies the kept rows of a Parquet file.
+// copied reports whether the kept rows of a split are copied from its file, with all
+// columns, once it is known which they are.
+func copied(split data.Split) bool {
+	return split.Format == source.FormatParquet || split.Format == source.FormatArrow
+}
+
+// copyRows copies the kept rows.
 func (w *Writer) copyRows() error {
 	next := 0
 	var more []parquet.NewColumn
 	if w.annotated {
 		more = columns(w.seen)
 	}
-	n, err := parquet.CopyRows(w.path, w.split, parquet.Options{}, more, func(row int64) bool {
+	keep := func(row int64) bool {
 		if next < len(w.kept) && w.kept[next] == row {
 			next++
 			return true
 		}
 		return false
-	})
+	}
+	var n int64
+	var err error
+	if w.split.Format == source.FormatArrow {
+		n, err = arrow.CopyRows(w.path, w.split, w.options, more, keep)
+	} else {
+		n, err = parquet.CopyRows(w.path, w.split, parquet.Options{}, more, keep)
+	}
 	if err != nil {
 		return fmt.Errorf("clean: %w", err)
 	}

@@ -13,6 +13,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/apache/arrow/go/v15/arrow/ipc"
+	"github.com/apache/arrow/go/v15/arrow/memory"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"go.uber.org/goleak"
@@ -141,8 +145,50 @@ func inputs() []input {
 				t.Fatal(err)
 			}
 		}},
+		{name: "a.arrow", format: source.FormatArrow, content: arrowFile(true)},
+		{name: "a.arrows", format: source.FormatArrow, content: arrowFile(false)},
+		{name: "a.arrows.gz", format: source.FormatArrow, content: gzipped(arrowFile(false))},
+		{name: "zst.arrow", format: source.FormatArrow, content: arrowFile(true, ipc.WithZstd())},
 	}
 }
+
+// arrowFile is the documents as Arrow IPC, a file or a stream, in batches.
+func arrowFile(file bool, options ...ipc.Option) []byte {
+	b := array.NewRecordBuilder(memory.DefaultAllocator, arrow.NewSchema([]arrow.Field{
+		{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "title", Type: arrow.BinaryTypes.String}, {Name: "text", Type: arrow.BinaryTypes.LargeString},
+	}, nil))
+	options = append(options, ipc.WithSchema(b.Schema()))
+	var out seekable
+	var w interface {
+		Write(arrow.Record) error
+		Close() error
+	} = ipc.NewWriter(&out, options...)
+	if file {
+		var err error
+		if w, err = ipc.NewFileWriter(&out, options...); err != nil {
+			panic(err)
+		}
+	}
+	for i := range documents {
+		b.Field(0).(*array.StringBuilder).Append(id(i))
+		b.Field(1).(*array.StringBuilder).Append(fmt.Sprint("t", i))
+		b.Field(2).(*array.LargeStringBuilder).Append(text(i))
+		if (i+1)%100 == 0 {
+			if err := w.Write(b.NewRecord()); err != nil {
+				panic(err)
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
+	return out.Bytes()
+}
+
+// seekable is a buffer that says how far it is.
+type seekable struct{ bytes.Buffer }
+
+func (s *seekable) Seek(int64, int) (int64, error) { return int64(s.Len()), nil }
 
 // TestReaders is the contract of data.Reader and data.SourceReader, for every
 // format and compression.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/neardup/neardup/data/arrow"
 	"github.com/neardup/neardup/data/charset"
 	"github.com/neardup/neardup/data/warc"
 )
@@ -25,6 +26,10 @@ var extensions = map[string]string{
 	".tab":       FormatTSV,
 	".parquet":   FormatParquet,
 	".pq":        FormatParquet,
+	".arrow":     FormatArrow,
+	".arrows":    FormatArrow,
+	".ipc":       FormatArrow,
+	".feather":   FormatArrow,
 }
 
 // refused formats, by extension, with what to do.
@@ -81,8 +86,8 @@ func aside(path string) bool {
 }
 
 // detect tells a file's format from its name and its first decompressed
-// bytes. Where the two disagree, content that cannot be mistaken (a WARC or
-// Parquet file's first bytes) wins. ErrRefused, with what to do, for a known
+// bytes. Where the two disagree, content that cannot be mistaken (the first
+// bytes of WARC, Parquet or Arrow) wins. ErrRefused, with what to do, for a known
 // format that is not read, ErrFormat for one that nearly is; "" for anything
 // else.
 func detect(path string, head []byte) (string, error) {
@@ -103,6 +108,10 @@ func detect(path string, head []byte) (string, error) {
 		return FormatWARC, nil
 	case bytes.HasPrefix(head, []byte("PAR1")):
 		return FormatParquet, nil
+	case arrow.Is(head):
+		return FormatArrow, nil
+	case bytes.HasPrefix(head, []byte("FEA1")):
+		return "", fmt.Errorf("%s: %w: it is Feather of version 1: write it again, as Arrow IPC", path, ErrRefused)
 	case bytes.HasPrefix(head, []byte("filedesc://")):
 		return "", fmt.Errorf("%s: %w: %s", path, ErrRefused, refused[".arc"])
 	}

@@ -19,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/arrow"
 	"github.com/neardup/neardup/data/charset"
 	"github.com/neardup/neardup/data/internal/csv"
 	"github.com/neardup/neardup/data/internal/field"
@@ -37,6 +38,7 @@ const (
 	FormatCSV     = "csv"
 	FormatTSV     = "tsv"
 	FormatParquet = "parquet"
+	FormatArrow   = "arrow"
 )
 
 // formats are all formats with their readers, in the order in which errors name
@@ -46,6 +48,7 @@ var formats = []struct {
 	open func(data.Split, data.ReaderOptions) (data.SourceReader, error)
 }{
 	{FormatWARC, warc.Open}, {FormatWET, warc.Open}, {FormatJSONL, jsonl.Open}, {FormatCSV, csv.Open}, {FormatTSV, csv.Open}, {FormatParquet, parquet.Open},
+	{FormatArrow, arrow.Open},
 }
 
 // Formats lists the names of all formats.
@@ -63,6 +66,12 @@ var formatList = strings.Join(Formats(), ", ")
 // pages, which costs so much that a run keeps them: they are in its table of
 // texts, and need not be read from the input again.
 func Extracts(format string) bool { return format == FormatWARC }
+
+// Bounded reports whether a sample of a split is its first bytes, where Windows gives
+// the split whole and who reads it stops when enough is consumed.
+func Bounded(split data.Split) bool {
+	return split.Format == FormatParquet || split.Format == FormatArrow || split.Path == "-"
+}
 
 // defaultSplitBytes is ExpandOptions.SplitBytes when it is 0.
 const defaultSplitBytes = 64 << 20
@@ -470,6 +479,8 @@ func splitsOf(path string, o ExpandOptions) ([]data.Split, error) {
 			return nil, err
 		}
 		return cutGroups(split, int64(len(info.Groups)), int64(len(info.Groups))), nil
+	case split.Format == FormatArrow && compression == stream.Plain && split.Size > o.SplitBytes+o.SplitBytes/2 && !object.Is(path): // of an object each batch would be a request
+		return arrow.Cut(split, o.SplitBytes)
 	}
 	return []data.Split{split}, nil
 }

@@ -51,7 +51,7 @@ type Config struct {
 
 // Input says how documents are read.
 type Input struct {
-	Format       string `yaml:"format" json:"format" flag:"format" group:"Input" allow:"warc,wet,jsonl,csv,tsv,parquet" help:"format"`
+	Format       string `yaml:"format" json:"format" flag:"format" group:"Input" allow:"warc,wet,jsonl,csv,tsv,parquet,arrow" help:"format"`
 	ID           string `yaml:"id_column" json:"id_column" flag:"id-column" group:"Input" help:"column of the id (default: id, doc_id, url …)"`
 	Title        string `yaml:"title_column" json:"title_column" help:"column of the title (default: title, headline)"`
 	Text         string `yaml:"text_column" json:"text_column" flag:"text-column" group:"Input" help:"column of the text (default: text, content …)"`

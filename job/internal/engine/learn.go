@@ -138,8 +138,8 @@ func samplePages(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers 
 	return nil
 }
 
-// sampleWindow shows the learner the documents of w, a piece of a split; of a Parquet
-// file only the first size bytes of it. If a document cannot be read, the piece ends
+// sampleWindow shows the learner the documents of w, a piece of a split; of a bounded
+// one only the first size bytes of it. If a document cannot be read, the piece ends
 // there, without an error: the stage fingerprint reports what is wrong.
 func sampleWindow(ctx context.Context, w data.Split, o data.ReaderOptions, size int64, learner *template.Learner) (documents, read int64, err error) {
 	in, err := source.Open(w, o)
@@ -148,7 +148,7 @@ func sampleWindow(ctx context.Context, w data.Split, o data.ReaderOptions, size 
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	var doc data.Document
-	for in.Consumed() < size || w.Format != source.FormatParquet {
+	for in.Consumed() < size || !source.Bounded(w) {
 		if err := ctx.Err(); err != nil {
 			return documents, read, err
 		}

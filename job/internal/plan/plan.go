@@ -309,7 +309,7 @@ func (s *sampler) readPiece(ctx context.Context, piece data.Split, keep int, siz
 	defer func() { err = errors.Join(err, in.Close()) }()
 	var doc data.Document
 	last := 0 // bad records behind the last document
-	documents, bounded := 0, piece.Format == source.FormatParquet || piece.Path == "-"
+	documents, bounded := 0, source.Bounded(piece)
 	for !bounded || documents < keep || in.Consumed() < size {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -1,0 +1,210 @@
+package arrow
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/apache/arrow/go/v15/arrow/ipc"
+	"github.com/apache/arrow/go/v15/arrow/memory"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/parquet"
+)
+
+// CopyRows writes the rows of a split that are kept, with all columns and the schema's
+// metadata, strings that are views as large strings: a file of a file, a stream of a stream, its buffers compressed with zstandard
+// where any of the input's are compressed. keep is asked once for each row, in order, by
+// its number within the file. What is written appears at path complete, or not at all;
+// the number of rows kept is returned. It has more columns, behind its own, if they are
+// given.
+func CopyRows(path string, split data.Split, o data.ReaderOptions, more []parquet.NewColumn, keep func(row int64) bool) (kept int64, err error) {
+	in, err := openBatches(split, o)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, in.close()) }()
+	out, err := data.CreateAtomic(path)
+	if err != nil {
+		return 0, fmt.Errorf("arrow: %w", err)
+	}
+	c := copier{in: in, out: out, more: more, schema: in.schema}
+	if err := checked(func() error { return c.copy(split.Row, keep) }); err != nil {
+		return 0, errors.Join(fmt.Errorf("arrow: %s: %w", split.Path, err), out.Abort())
+	}
+	if err := out.Commit(); err != nil {
+		return 0, fmt.Errorf("arrow: %w", err)
+	}
+	return c.kept, nil
+}
+
+// copier copies the kept rows of the batches of a split.
+type copier struct {
+	in     *batches
+	out    *data.AtomicFile
+	more   []parquet.NewColumn
+	schema *arrow.Schema // of what is written
+	kept   int64
+	writer interface {
+		Write(rec arrow.Record) error
+		Close() error
+	}
+}
+
+func (c *copier) copy(row int64, keep func(row int64) bool) error {
+	if err := c.extend(); err != nil {
+		return err
+	}
+	for {
+		batch, err := c.in.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil && (c.in.broken == nil || damage(c.in.broken)) {
+			// Its rows were lost when the split was read first, too.
+			if c.in.broken != nil {
+				break
+			}
+			row += c.in.message.rows
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := c.start(); err != nil {
+			return err
+		}
+		if err := c.copyBatch(batch, row, keep); err != nil {
+			return err
+		}
+		row += batch.NumRows()
+	}
+	if err := c.start(); err != nil { // there may be no batch
+		return err
+	}
+	return c.writer.Close()
+}
+
+// extend adds the new columns to the schema, and writes views as what they show.
+func (c *copier) extend() error {
+	fields := slices.Clone(c.schema.Fields())
+	for i := range fields {
+		fields[i].Type = viewless(fields[i].Type)
+	}
+	for _, m := range c.more {
+		if c.schema.HasField(m.Name) {
+			return fmt.Errorf("it has a column %s already, which a run that annotates adds: leave that column out, or take the table alone (output.annotate: table)", m.Name)
+		}
+		f := arrow.Field{Name: m.Name, Type: arrow.PrimitiveTypes.Int32}
+		if m.Numbers == nil {
+			f = arrow.Field{Name: m.Name, Type: arrow.BinaryTypes.String, Nullable: true}
+		}
+		fields = append(fields, f)
+	}
+	meta := c.schema.Metadata()
+	c.schema = arrow.NewSchema(fields, &meta)
+	return nil
+}
+
+// start makes the writer, at the first batch: that tells whether the input is compressed.
+func (c *copier) start() (err error) {
+	if c.writer != nil {
+		return nil
+	}
+	options := []ipc.Option{ipc.WithSchema(c.schema)}
+	if c.in.message.load.compressed {
+		options = append(options, ipc.WithZstd())
+	}
+	if c.in.file {
+		c.writer, err = ipc.NewFileWriter(&counted{Writer: c.out}, options...)
+	} else {
+		c.writer = ipc.NewWriter(c.out, options...)
+	}
+	return err
+}
+
+// counted is a writer that knows how far it is.
+type counted struct {
+	io.Writer
+	n int64
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.Writer.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// Seek tells the place, which is all that arrow asks of it.
+func (c *counted) Seek(offset int64, whence int) (int64, error) {
+	if offset != 0 || whence != io.SeekCurrent {
+		return 0, errors.ErrUnsupported
+	}
+	return c.n, nil
+}
+
+// copyBatch writes the kept rows of a batch as one batch.
+func (c *copier) copyBatch(batch arrow.Record, row int64, keep func(row int64) bool) error {
+	var runs [][2]int64 // of kept rows
+	rows := int64(0)
+	for i := range batch.NumRows() {
+		if !keep(row + i) {
+			continue
+		}
+		if n := len(runs); n > 0 && runs[n-1][1] == i {
+			runs[n-1][1]++
+		} else {
+			runs = append(runs, [2]int64{i, i + 1})
+		}
+		rows++
+	}
+	if rows == 0 {
+		return nil
+	}
+	columns := make([]arrow.Array, 0, len(c.schema.Fields()))
+	for i, whole := range batch.Columns() {
+		some, err := pick(array.MakeFromData(withoutViews(whole.Data(), c.schema.Field(i).Type)), runs)
+		if err != nil {
+			return err
+		}
+		columns = append(columns, some)
+	}
+	for _, m := range c.more {
+		columns = append(columns, column32(m, int(c.kept), int(rows)))
+	}
+	c.kept += rows
+	return c.writer.Write(array.NewRecord(c.schema, columns, rows))
+}
+
+// pick is the values of some rows.
+func pick(whole arrow.Array, runs [][2]int64) (arrow.Array, error) {
+	if len(runs) == 1 {
+		return array.NewSlice(whole, runs[0][0], runs[0][1]), nil
+	}
+	some := make([]arrow.Array, len(runs))
+	for i, r := range runs {
+		some[i] = array.NewSlice(whole, r[0], r[1])
+	}
+	return array.Concatenate(some, memory.DefaultAllocator)
+}
+
+// column32 is a piece of a new column.
+func column32(m parquet.NewColumn, from, n int) arrow.Array {
+	if m.Numbers != nil {
+		b := array.NewInt32Builder(memory.DefaultAllocator)
+		b.AppendValues(m.Numbers[from:from+n], nil)
+		return b.NewArray()
+	}
+	b := array.NewStringBuilder(memory.DefaultAllocator)
+	for _, word := range m.Words[from : from+n] {
+		if word == "" {
+			b.AppendNull()
+		} else {
+			b.Append(word)
+		}
+	}
+	return b.NewArray()
+}
