@@ -41,6 +41,7 @@ import (
 	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
+	"github.com/neardup/neardup/job/internal/stage/against"
 	"github.com/neardup/neardup/job/internal/stage/history"
 	"github.com/neardup/neardup/job/internal/stage/intake"
 	"github.com/neardup/neardup/job/internal/summary"
@@ -247,7 +248,7 @@ func (r *run) open(ctx context.Context) (err error) {
 	r.Job = &engine.Job{Config: r.Config, Hash: hash, Dir: r.Dir, Manifest: r.manifest, Splits: splits, Columns: r.req.Columns, Log: r.Log, Advance: func(int64) {}}
 	if r.Config.Against.On() {
 		if !r.Dir.Finished() {
-			_, err = r.Job.Reference()
+			_, err = against.Read(r.Job)
 		}
 	} else if r.Command == CommandRun && !r.Dir.Finished() { // before the directory is this run's: what the settings name may be wrong
 		if r.Job.Templates, err = method.Templates(r.Config.Features); err == nil {

@@ -12,7 +12,7 @@ const module = "github.com/neardup/neardup/"
 
 // What tasks, joins and stages are made of.
 var parts = []string{
-	"job/internal/method", "job/internal/input", "job/internal/parallel", "job/internal/counting", "job/internal/history", "job/internal/state/…",
+	"job/internal/method", "job/internal/input", "job/internal/parallel", "job/internal/pipeline", "job/internal/counting", "job/internal/history", "job/internal/state/…",
 	"job/internal/config", "job/internal/rundir", "job/internal/machine", "job/internal/version", "mapper", "reducer", "data/…", "simhash/…",
 }
 

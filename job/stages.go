@@ -47,12 +47,12 @@ func (s *Stage) PerSplit() bool { return s.Task != nil }
 // stages lists all stages in the order in which a run executes them.
 var stages = []Stage{
 	{
-		Stage: engine.Against,
+		Stage: against.Stage,
 		Of:    "`--against`, alone", Doc: "documents, the reference → `against/`, `clean/`, quarantine",
 		when: hasReference, done: against.Done,
 	},
 	{
-		Stage: engine.Learn,
+		Stage: boilerplate.Learn,
 		Of:    "`run`, own text", Doc: "a sample of the documents → the blocks of their texts, by site",
 		when: method.LearnsTemplates, done: boilerplate.KeepSamples, stays: true,
 	},

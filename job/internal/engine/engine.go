@@ -95,12 +95,7 @@ type Job struct {
 	readOnce sync.Once
 	read     data.ReaderOptions
 
-	referenceOnce sync.Once
-	reference     *Reference
-	referenceErr  error
-
-	sampleOnce sync.Once
-	sampling   *sampling
+	shared sync.Map // of func() (any, error), by name
 }
 
 // ReaderOptions returns the options for reading the input. It makes them once:
@@ -108,6 +103,13 @@ type Job struct {
 func (j *Job) ReaderOptions() data.ReaderOptions {
 	j.readOnce.Do(func() { j.read = j.Config.ReaderOptions() })
 	return j.read
+}
+
+// Shared returns what the tasks of a stage share in this process. The first call for a
+// name makes it. Safe for concurrent use.
+func (j *Job) Shared(name string, first func() (any, error)) (any, error) {
+	once, _ := j.shared.LoadOrStore(name, sync.OnceValues(first))
+	return once.(func() (any, error))() //nolint:forcetypeassert // nothing else is stored
 }
 
 // Fingerprinter returns a Fingerprinter with the job's analyzer, which one

@@ -22,10 +22,8 @@ import (
 // The stages that have a task for each split. The list of stages in package job
 // says which runs have them, and in which order.
 var (
-	Learn       = Stage{Name: "learn", Task: samplePages, Reads: (*Job).ReadsFirst, Counts: Bytes.Always}
 	Fingerprint = Stage{Name: "fingerprint", Task: fingerprint, Reads: (*Job).ReadsFirst, Counts: Bytes.Always, Analyzes: true}
 	Read        = Stage{Name: "read", Task: readFingerprints, Reads: (*Job).ReadsFirst, Counts: Rows.Always}
-	Against     = Stage{Name: "against", Task: searchReference, Reads: (*Job).ReadsFirst, Counts: Bytes.Always}
 )
 
 // Stage is one stage of a run as an engine knows it. A stage with a Task has one

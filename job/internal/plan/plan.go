@@ -31,6 +31,7 @@ import (
 	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/show"
+	"github.com/neardup/neardup/job/internal/stage/boilerplate"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/hamming"
 )
@@ -227,7 +228,7 @@ func (s *sampler) read(ctx context.Context, splits []data.Split, o Options) erro
 	advance := o.Pass.Begin(int64(each*n), "documents")
 	s.splits, s.first, s.format = len(splits), splits[0], splits[0].Format
 	if method.LearnsTemplates(rundir.CommandRun, &s.cfg) {
-		s.learn = engine.SampledShare(splits)
+		s.learn = boilerplate.SampledShare(splits)
 	}
 	began := time.Now()
 	for i := range n {

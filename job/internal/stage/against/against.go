@@ -1,6 +1,7 @@
-// Package against ends the stage against, whose tasks package engine has: it checks
-// that the table has all hits and the clean dump all documents, and sums up what of
-// the reference was found.
+// Package against is the stage against. The task of a split searches its documents for
+// the texts of the reference, and writes the hits and the clean dump. Then the stage
+// checks that the table has all hits and the clean dump all documents, and sums up
+// what of the reference was found.
 package against
 
 import (
@@ -12,7 +13,6 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/stage/intake"
@@ -24,7 +24,7 @@ func Done(ctx context.Context, r *stage.Run, records []rundir.TaskRecord) error 
 	if err := intake.Documents(r, records); err != nil {
 		return err
 	}
-	ref, err := r.Job.Reference()
+	ref, err := Read(r.Job)
 	if err != nil {
 		return err
 	}
@@ -41,12 +41,12 @@ func Done(ctx context.Context, r *stage.Run, records []rundir.TaskRecord) error 
 		if err := f.part(ctx, r.Dir, &rec); err != nil {
 			return err
 		}
-		s.Dropped += rec.Counts[engine.CountDropped]
+		s.Dropped += rec.Counts[countDropped]
 	}
 	if r.Job.Cleans() {
 		s.Kept = s.Documents - s.Dropped
 		if want := f.sum.Documents; r.Config.Against.Action == config.AgainstDrop && s.Dropped != want {
-			return fmt.Errorf("%s: %w: %d documents have hits, %d are left out", engine.Against.Name, rundir.ErrNotConserved, want, s.Dropped)
+			return fmt.Errorf("%s: %w: %d documents have hits, %d are left out", stage.Against, rundir.ErrNotConserved, want, s.Dropped)
 		}
 	}
 	s.Against = &f.sum
@@ -94,8 +94,8 @@ func (f *found) part(ctx context.Context, dir *rundir.Dir, rec *rundir.TaskRecor
 		}
 		return nil
 	})
-	if want := rec.Counts[engine.CountHits]; err == nil && rows != want {
-		err = fmt.Errorf("%s: %w: %d hits were found, %d stand in %s", engine.Against.Name, rundir.ErrNotConserved, want, rows, path)
+	if want := rec.Counts[countHits]; err == nil && rows != want {
+		err = fmt.Errorf("%s: %w: %d hits were found, %d stand in %s", stage.Against, rundir.ErrNotConserved, want, rows, path)
 	}
 	return errors.Join(ctx.Err(), err)
 }

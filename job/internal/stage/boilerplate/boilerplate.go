@@ -12,7 +12,6 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
@@ -33,7 +32,7 @@ func Build(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error
 	for _, sample := range r.Samples {
 		rec.RowsIn += sample.RowsOut
 	}
-	sample, err := engine.Sampled(r.Job, r.Samples)
+	sample, err := sampled(r.Job, r.Samples)
 	if err != nil {
 		return fmt.Errorf("%s: %w", stage.Templates, err)
 	}
@@ -112,7 +111,7 @@ func Publish(r *stage.Run) error {
 	if err := r.Library.KeepTemplates(blob); err != nil {
 		return err
 	}
-	sample, err := engine.Sampled(r.Job, r.Samples)
+	sample, err := sampled(r.Job, r.Samples)
 	if err != nil {
 		return err
 	}

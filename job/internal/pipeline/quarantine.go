@@ -1,4 +1,4 @@
-package engine
+package pipeline
 
 import (
 	"encoding/json"
@@ -24,10 +24,10 @@ type quarantineRow struct {
 	Raw     []byte `json:"raw,omitempty"`      // the first of them, base64
 }
 
-// quarantine writes the records that a task skipped, as JSON lines of quarantineRow.
+// Quarantine writes the records that a task skipped, as JSON lines of quarantineRow.
 // The file appears under its final name with Commit. It is not safe for concurrent
 // use.
-type quarantine struct {
+type Quarantine struct {
 	file *data.AtomicFile
 	name string // within the run directory
 	enc  *json.Encoder
@@ -36,8 +36,8 @@ type quarantine struct {
 	always bool // also without a record: the first task's, so that a query of the folder finds a file
 }
 
-// createQuarantine starts the quarantine file of a task.
-func createQuarantine(dir *rundir.Dir, task int) (*quarantine, error) {
+// CreateQuarantine starts the quarantine file of a task.
+func CreateQuarantine(dir *rundir.Dir, task int) (*Quarantine, error) {
 	name := rundir.PartName(task, ".jsonl")
 	f, err := data.CreateAtomic(dir.Path(rundir.Quarantine, name))
 	if err != nil {
@@ -45,11 +45,11 @@ func createQuarantine(dir *rundir.Dir, task int) (*quarantine, error) {
 	}
 	enc := json.NewEncoder(f)
 	enc.SetEscapeHTML(false)
-	return &quarantine{file: f, name: filepath.Join(rundir.Quarantine, name), enc: enc, always: task == 0}, nil
+	return &Quarantine{file: f, name: filepath.Join(rundir.Quarantine, name), enc: enc, always: task == 0}, nil
 }
 
 // Add appends a skipped record.
-func (q *quarantine) Add(b *data.BadRecord) error {
+func (q *Quarantine) Add(b *data.BadRecord) error {
 	row := quarantineRow{Source: b.Source, Offset: b.Offset, Reason: b.Reason, Lost: b.Lost, RawSize: len(b.Raw), Raw: b.Raw[:min(len(b.Raw), quarantineRaw)]}
 	if b.Err != nil {
 		row.Error = b.Err.Error()
@@ -62,7 +62,7 @@ func (q *quarantine) Add(b *data.BadRecord) error {
 }
 
 // Outputs returns the names of the files that Commit leaves, at most one.
-func (q *quarantine) Outputs() []string {
+func (q *Quarantine) Outputs() []string {
 	if q.rows == 0 && !q.always {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (q *quarantine) Outputs() []string {
 }
 
 // Commit makes the file appear, or, without a record, leaves none but of the first task.
-func (q *quarantine) Commit() error {
+func (q *Quarantine) Commit() error {
 	if len(q.Outputs()) == 0 {
 		return q.Abort()
 	}
@@ -81,7 +81,7 @@ func (q *quarantine) Commit() error {
 }
 
 // Abort drops what was added. After Commit it does nothing.
-func (q *quarantine) Abort() error {
+func (q *Quarantine) Abort() error {
 	if err := q.file.Abort(); err != nil {
 		return errors.Join(errors.New("quarantine"), err)
 	}

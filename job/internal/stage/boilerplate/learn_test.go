@@ -1,4 +1,4 @@
-package engine
+package boilerplate
 
 import (
 	"fmt"
@@ -10,13 +10,14 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
 )
 
 // Of any input a bounded part is sampled: all of a small one, at most a share of
 // a large one, and of its splits some from end to end.
 func TestSampled(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		job := &Job{}
+		job := &engine.Job{}
 		if night := rapid.IntRange(0, 9).Draw(t, "night"); night > 0 {
 			job.Config.Library = config.Library{Path: "lib", Night: fmt.Sprintf("2026-11-%02d", night)}
 		}
@@ -28,7 +29,7 @@ func TestSampled(t *testing.T) {
 		var total, wanted int64
 		gap, last := 0, -1
 		for task, s := range job.Splits {
-			n, of := job.sampled(task)
+			n, of := samplingOf(job).of(job.Splits, task)
 			if of != s.Size || n < 0 || n > of {
 				t.Fatalf("%d of %d bytes of a split of %d", n, of, s.Size)
 			}
@@ -51,13 +52,13 @@ func TestSampled(t *testing.T) {
 // Nights read other splits each, and a run without a library those of before.
 func TestNightsSampleOtherSplits(t *testing.T) {
 	sampled := func(l config.Library) (tasks map[int]bool) {
-		job := &Job{Splits: make([]data.Split, 64)}
+		job := &engine.Job{Splits: make([]data.Split, 64)}
 		job.Config.Library, tasks = l, map[int]bool{}
 		for task := range job.Splits {
 			job.Splits[task] = data.Split{Format: source.FormatJSONL, Size: 1 << 19, End: -1}
 		}
 		for task := range job.Splits {
-			if n, _ := job.sampled(task); n > 0 {
+			if n, _ := samplingOf(job).of(job.Splits, task); n > 0 {
 				tasks[task] = true
 			}
 		}

@@ -1,4 +1,4 @@
-package engine
+package pipeline
 
 import (
 	"encoding/json"
@@ -15,7 +15,7 @@ import (
 func TestQuarantine(t *testing.T) {
 	dir := openQuarantine(t)
 	path := dir.Path(rundir.Quarantine, "part-00003.jsonl")
-	q, err := createQuarantine(dir, 3)
+	q, err := CreateQuarantine(dir, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestQuarantine(t *testing.T) {
 func TestQuarantineWithoutRecords(t *testing.T) {
 	dir := openQuarantine(t)
 	for task := range 3 {
-		q, err := createQuarantine(dir, task)
+		q, err := CreateQuarantine(dir, task)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,67 +1,70 @@
-package engine
+package against
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/clean"
 	"github.com/neardup/neardup/data/parquet"
-	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/pipeline"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/passage"
 	"github.com/neardup/neardup/simhash/template"
 )
 
-// Counts of the record of a task of the stage against.
+// Stage is the stage as an engine knows it.
+var Stage = engine.Stage{Name: stage.Against, Task: searchReference, Reads: (*engine.Job).ReadsFirst, Counts: engine.Bytes.Always}
+
+// Counts of the record of a task.
 const (
-	CountHits    = "hits"    // rows of the table
-	CountDropped = "dropped" // documents that the clean dump leaves out
+	countHits    = "hits"    // rows of the table
+	countDropped = "dropped" // documents that the clean dump leaves out
 )
 
 // searchReference is the task of the stage against. It reads a split, and searches its
 // documents for the texts of the reference on workers goroutines. In the same pass it
 // writes the table of hits and the clean dump.
-func searchReference(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) (err error) {
-	ref, err := job.Reference()
+func searchReference(ctx context.Context, job *engine.Job, rec *rundir.TaskRecord, workers int) (err error) {
+	ref, err := Read(job)
 	if err != nil {
 		return err
 	}
-	options := job.intakeOptions(rec, workers)
-	options.KeepRaw = job.Cleans()
-	in, err := source.Open(job.Splits[rec.Task], options)
+	options := job.ReaderOptions()
+	options.Workers, options.KeepRaw = workers, job.Cleans()
+	line, err := pipeline.Open[[]data.AgainstRow](job.Splits[rec.Task], options, rec, job.Tell)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
+	defer func() { err = errors.Join(err, line.Close()) }()
 	w := &againstWriter{job: job, rec: rec}
 	defer func() { err = errors.Join(err, w.abort()) }()
 	if err := w.create(options, workers); err != nil {
 		return err
 	}
-	line := assemble(job, in, rec, w.quarantine)
-	line.prepare = func(b *batch) { b.hits = make([][]data.AgainstRow, batchDocuments) }
-	line.worker = func() (func(*batch), func()) {
+	line.Quarantine, line.Decoded = w.quarantine, job.Config.Input.Encoding != ""
+	line.Worker = func() func(*batch) {
 		s := ref.searcher(job.Config.Against)
 		return func(b *batch) {
-			for i := range b.n {
-				b.hits[i] = s.search(b.hits[i][:0], &b.docs[i])
+			for i := range b.N {
+				b.Made[i] = s.search(b.Made[i][:0], &b.Docs[i])
 			}
-		}, func() {}
+		}
 	}
-	line.writers = []func(*batch) error{w.write}
-	if err := line.run(ctx, workers); err != nil {
-		return fmt.Errorf("%s task %d: %w", rec.Stage, rec.Task, err)
-	}
-	if err := ended(job, rec, in, options); err != nil {
+	line.Writers = []func(*batch) error{w.write}
+	if err := line.Run(ctx, workers); err != nil {
 		return err
 	}
 	return w.commit()
 }
+
+// batch is documents with their hits.
+type batch = pipeline.Batch[[]data.AgainstRow]
 
 // referenceSearcher searches documents for the texts of a reference.
 type referenceSearcher struct {
@@ -96,12 +99,12 @@ func (s *referenceSearcher) search(rows []data.AgainstRow, doc *data.Document) [
 
 // againstWriter writes the parts of a split, in the order of the input.
 type againstWriter struct {
-	job *Job
+	job *engine.Job
 	rec *rundir.TaskRecord
 
 	hits       *parquet.TableWriter[data.AgainstRow]
 	clean      *clean.Writer // nil: there is none to write
-	quarantine *quarantine
+	quarantine *pipeline.Quarantine
 	names      []string // within the run directory, of hits and clean
 }
 
@@ -116,7 +119,7 @@ func (w *againstWriter) create(options data.ReaderOptions, workers int) error {
 		return err
 	}
 	w.names = append(w.names, filepath.Join(rundir.Against, filepath.Base(path)))
-	if w.quarantine, err = createQuarantine(job.Dir, task); err != nil {
+	if w.quarantine, err = pipeline.CreateQuarantine(job.Dir, task); err != nil {
 		return err
 	}
 	if !job.Cleans() || w.rec.Unread != "" {
@@ -133,8 +136,8 @@ func (w *againstWriter) create(options data.ReaderOptions, workers int) error {
 
 // write writes the hits of a batch's documents, and those documents that stay.
 func (w *againstWriter) write(b *batch) error {
-	for i := range b.n {
-		hits := b.hits[i]
+	for i := range b.N {
+		hits := b.Made[i]
 		row := data.RowNumber(w.rec.Task, uint64(w.rec.RowsOut))
 		for h := range hits {
 			hits[h].Row = row
@@ -146,9 +149,9 @@ func (w *againstWriter) write(b *batch) error {
 		switch {
 		case w.clean == nil:
 		case len(hits) > 0 && w.job.Config.Against.Action == config.AgainstDrop:
-			w.rec.Counts[CountDropped]++
+			w.rec.Counts[countDropped]++
 		default:
-			if err := w.clean.Keep(&b.docs[i]); err != nil {
+			if err := w.clean.Keep(&b.Docs[i]); err != nil {
 				return err
 			}
 		}
@@ -158,7 +161,7 @@ func (w *againstWriter) write(b *batch) error {
 
 // commit commits the files and notes them in the record.
 func (w *againstWriter) commit() error {
-	w.rec.Counts[CountHits] = w.hits.Rows()
+	w.rec.Counts[countHits] = w.hits.Rows()
 	err := errors.Join(w.hits.Commit(), w.quarantine.Commit())
 	if err == nil && w.clean != nil {
 		err = w.clean.Commit()

@@ -1,4 +1,4 @@
-package engine
+package boilerplate
 
 import (
 	"context"
@@ -10,8 +10,10 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/simhash/template"
 )
@@ -84,34 +86,43 @@ func shiftOf(l config.Library) float64 {
 	return float64(xxh3.HashString(l.Night)>>11) / (1 << 53)
 }
 
-// sampled returns the number of bytes of split task to read to learn templates, and
-// its size.
-func (j *Job) sampled(task int) (wanted, size int64) {
-	j.sampleOnce.Do(func() {
-		j.sampling = newSampling(j.Splits)
-		j.sampling.shift = shiftOf(j.Config.Library)
+// samplingOf returns the sampling of a run's input, which all its tasks share.
+func samplingOf(job *engine.Job) *sampling {
+	shared, _ := job.Shared(stage.Learn, func() (any, error) {
+		s := newSampling(job.Splits)
+		s.shift = shiftOf(job.Config.Library)
+		return s, nil
 	})
-	s := j.sampling
-	size = s.size(j.Splits[task])
+	return shared.(*sampling) //nolint:forcetypeassert // it is made above
+}
+
+// of returns the number of bytes of split task to read to learn templates, and its
+// size.
+func (s *sampling) of(splits []data.Split, task int) (wanted, size int64) {
+	size = s.size(splits[task])
 	if s.total <= s.want {
 		return size, size
 	}
-	splits := int64(len(j.Splits))
-	n := (int64(task) + int64(s.shift*float64(splits))) % splits
-	visited := min(splits, s.want/max(1, min(learnSplit, s.total/splits))+1)
-	if n > 0 && n*visited/splits == (n-1)*visited/splits {
+	count := int64(len(splits))
+	n := (int64(task) + int64(s.shift*float64(count))) % count
+	visited := min(count, s.want/max(1, min(learnSplit, s.total/count))+1)
+	if n > 0 && n*visited/count == (n-1)*visited/count {
 		return 0, size // splits are passed over at even distances
 	}
-	return min(size, int64(float64(s.want)/float64(visited)*float64(splits)*float64(size)/float64(s.total))), size
+	return min(size, int64(float64(s.want)/float64(visited)*float64(count)*float64(size)/float64(s.total))), size
 }
+
+// Learn is the stage learn as an engine knows it.
+var Learn = engine.Stage{Name: stage.Learn, Task: samplePages, Reads: (*engine.Job).ReadsFirst, Counts: engine.Bytes.Always}
 
 // samplePages is the task of the stage learn: it samples documents of a split, from
 // which the stage templates learns what the pages of each site share.
-func samplePages(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) error {
+func samplePages(ctx context.Context, job *engine.Job, rec *rundir.TaskRecord, workers int) error {
 	learner := template.NewLearner()
-	wanted, size := job.sampled(rec.Task)
+	all := samplingOf(job)
+	wanted, size := all.of(job.Splits, rec.Task)
 	if wanted > 0 {
-		windows, err := source.Windows(job.Splits[rec.Task], wanted, job.sampling.shift)
+		windows, err := source.Windows(job.Splits[rec.Task], wanted, all.shift)
 		if err != nil {
 			return fmt.Errorf("%s task %d: %w", rec.Stage, rec.Task, err)
 		}
@@ -161,8 +172,8 @@ func sampleWindow(ctx context.Context, w data.Split, o data.ReaderOptions, size 
 	return documents, in.Consumed(), nil
 }
 
-// Sampled reads what the tasks of the learn stage sampled.
-func Sampled(job *Job, records []rundir.TaskRecord) (*template.Learner, error) {
+// sampled reads what the tasks of the learn stage sampled.
+func sampled(job *engine.Job, records []rundir.TaskRecord) (*template.Learner, error) {
 	all := template.NewLearner()
 	for _, rec := range records {
 		for _, name := range rec.Outputs {

@@ -1,4 +1,4 @@
-package engine
+package against
 
 import (
 	"bytes"
@@ -18,7 +18,9 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/input"
+	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/passage"
 )
@@ -44,10 +46,11 @@ type referenceItem struct {
 	id, text []byte
 }
 
-// Reference reads the job's reference, once: every task searches the same.
-func (j *Job) Reference() (*Reference, error) {
-	j.referenceOnce.Do(func() { j.reference, j.referenceErr = readReference(j.Config) })
-	return j.reference, j.referenceErr
+// Read reads the job's reference, once: every task searches the same.
+func Read(job *engine.Job) (*Reference, error) {
+	shared, err := job.Shared(stage.Against, func() (any, error) { return readReference(job.Config) })
+	ref, _ := shared.(*Reference)
+	return ref, err
 }
 
 // memoryOfText is about how many bytes of memory a byte of a reference's text
