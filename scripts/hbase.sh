@@ -200,7 +200,7 @@ runs() {
 # launch NAME MB READY MAIN ARGS…: start a server in a session of its own and
 # wait until READY is in its log.
 launch() {
-  local name=$1 heap=$2 ready=$3 log=$state/logs/$1.log deadline=$((SECONDS + 120))
+  local name=$1 heap=$2 ready=$3 log=$state/logs/$1.log deadline=$((SECONDS + 600)) # it may have a log to read
   shift 3
   alive "$state/$name.pid" && return
   echo "hbase.sh: starting the $name" >&2
@@ -226,6 +226,10 @@ halt() {
       sleep 0.1
     done
     kill -KILL "$pid" 2>/dev/null || true
+    for _ in $(seq 100); do # its ports are taken until it has gone
+      alive "$state/$1.pid" || break
+      sleep 0.1
+    done
   fi
   rm -f "$state/$1.pid"
 }
@@ -253,7 +257,7 @@ up() {
 
 down() {
   halt gateway 2 # it holds nothing, but waits for idle connections
-  [[ -n $gateway ]] || halt server 30
+  [[ -n $gateway ]] || halt server 120 # a busy machine writes slowly
 }
 
 status() {
