@@ -245,6 +245,14 @@ func (f *lookupFlags) answer(ctx context.Context, shown *screen, distance string
 			return usageError{fmt.Errorf("--add: %s is reached by other machines: give the token that who adds pages has to send, by --token-file or NEARDUP_ADD_TOKEN", f.serve)}
 		}
 	}
+	if f.add {
+		// Go asks the network for what has arrived when a thread has nothing else to do,
+		// else each 10 ms. With one thread more than adding keeps busy, look-ups need not
+		// wait for that.
+		threads := runtime.GOMAXPROCS(0)
+		o.Adders = max(threads-1, 1)
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads + 1))
+	}
 	l, err := lookup.Listen(ctx, f.serve, f.allowPublic)
 	var failed syscall.Errno
 	switch {

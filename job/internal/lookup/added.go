@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -483,6 +484,7 @@ func (a *Added) join(pages []*adding) (wait []*group, err error) {
 		if p.added {
 			a.append(p)
 		}
+		runtime.Gosched() // look-ups that wait for a core come between two pages
 	}
 	a.mu.RLock()
 	defer a.mu.RUnlock()

@@ -12,6 +12,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -191,6 +192,7 @@ const maxPages = 1000
 func (b *batch) enter() error {
 	if b.has && b.turns > 0 {
 		b.turns--
+		runtime.Gosched() // look-ups that wait for a core come between two pages
 		return nil
 	}
 	b.leave()
