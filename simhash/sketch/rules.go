@@ -25,7 +25,7 @@ type Rules struct {
 // standard errors of the limit, and the sketches on all others. They are meant for
 // candidates that are within distance 3 or share a band.
 func Balanced() Rules {
-	return Rules{LongFrom: 800, Short: 0.55, Long: 0.48, Border: 0.12, Signatures: true}
+	return Rules{LongFrom: 800, Short: 0.55, Long: 0.47, Border: 0.12, Signatures: true}
 }
 
 // Thorough returns rules by which the texts decide on estimates within about three
@@ -54,7 +54,7 @@ const (
 // which share more with all texts of their kind.
 const (
 	estimatedBelow = 0.04
-	unsignedBelow  = 0.02
+	unsignedBelow  = 0.01
 	unsignedAbove  = 0.05
 )
 

@@ -406,7 +406,7 @@ func TestSketches(t *testing.T) {
 	for preset, want := range map[string]Match{
 		PresetBalanced: {Verify: VerifySketch, LimitLong: 0.46, LimitShort: 0.60},
 		PresetThorough: {Verify: VerifySketch, LimitLong: 0.50, LimitShort: 0.50},
-		PresetClassic:  {Verify: VerifyNone, LimitLong: 0.48, LimitShort: 0.55},
+		PresetClassic:  {Verify: VerifyNone, LimitLong: 0.47, LimitShort: 0.55},
 	} {
 		c, err := Default().WithPreset(preset)
 		if err != nil {

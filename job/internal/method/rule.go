@@ -68,12 +68,12 @@ func KeepForms(dir *rundir.Dir, found *sketch.Forms) (name string, err error) {
 
 // An estimate must exceed the limit by a margin before a document is removed for it:
 // provenAbove if it is that of sketches, signedAbove if it is that of signatures. That
-// is about 1.5 standard errors of the estimate: of pairs exactly at the limit, one in
-// fifteen exceeds it by chance. A pair within the margin is reported, but both its
+// is 1.5 and 1.8 standard errors of the estimate: of pairs exactly at the limit, one in
+// fifteen or fewer exceeds it by chance. A pair within the margin is reported, but both its
 // documents stay unless the texts decide that they are the same.
 const (
 	provenAbove = 0.08
-	signedAbove = 0.04
+	signedAbove = 0.05
 )
 
 // Proves reports whether evidence e of a pair is reason enough to remove one of

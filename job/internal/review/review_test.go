@@ -395,7 +395,7 @@ func TestSuggest(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg, err := config.Read(path, config.Default())
-	if err != nil || math.Abs(cfg.Match.LimitLong-0.55) > 0.02 || cfg.Match.LimitShort != config.Default().Match.LimitShort || !strings.Contains(string(text), "# was 0.48") {
+	if err != nil || math.Abs(cfg.Match.LimitLong-0.55) > 0.02 || cfg.Match.LimitShort != config.Default().Match.LimitShort || !strings.Contains(string(text), "# was 0.47") {
 		t.Errorf("%s: %v, %v", text, cfg.Match, err)
 	}
 	classic, err := config.Default().WithPreset(config.PresetClassic)
