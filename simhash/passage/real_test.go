@@ -15,10 +15,13 @@ import (
 	"github.com/neardup/neardup/simhash"
 )
 
-// texts reads a field of a file of the shared data, at most so many, and skips the
-// test where there is none.
+// texts reads a field of a file of the shared data, at most so many, an eighth of them
+// in a short run, and skips the test where there is none.
 func texts(t testing.TB, name, field string, most int) (all []string) {
 	t.Helper()
+	if testing.Short() {
+		most = (most + 7) / 8
+	}
 	dir := os.Getenv("NEARDUP_SHARED")
 	if dir == "" {
 		dir = filepath.Join("..", "..", "..", "shared")
