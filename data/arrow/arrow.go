@@ -64,7 +64,7 @@ func openBatches(split data.Split, o data.ReaderOptions) (b *batches, err error)
 	}
 	if err = b.begin(split); err == nil {
 		err = checked(func() (err error) {
-			if b.arrow, err = ipc.NewReaderFromMessageReader(b, ipc.WithAllocator(memory.NewGoAllocator())); err == nil {
+			if b.arrow, err = ipc.NewReaderFromMessageReader(b, ipc.WithAllocator(mem)); err == nil {
 				b.schema = b.arrow.Schema()
 			}
 			return err
@@ -225,7 +225,7 @@ func ignored(err error) error {
 func first(f io.ReaderAt, size int64) (msg message, next int64, err error) {
 	in := messages{in: io.NewSectionReader(f, int64(len(fileMagic)), size-int64(len(fileMagic))), at: int64(len(fileMagic))}
 	msg, err = in.next()
-	if err == nil && msg.kind == schemaMessage {
+	if err == nil && msg.kind == schemaMessage && msg.body <= size-in.at {
 		return msg, in.at + msg.body, nil
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -259,6 +259,9 @@ func (b *batches) next() (batch arrow.Record, err error) {
 		for i, c := range batch.Columns() {
 			if int64(c.Len()) != b.message.rows {
 				return nil, fmt.Errorf("%w: %d rows of column %s, of %d", errDamaged, c.Len(), b.schema.Field(i).Name, b.message.rows)
+			}
+			if err := checked(func() error { return validate(c) }); err != nil {
+				return nil, fmt.Errorf("%w: column %s: %w", errDamaged, b.schema.Field(i).Name, err)
 			}
 		}
 	case err != nil && b.message.kind != batchMessage: // a dictionary that others need
@@ -487,9 +490,8 @@ func (r *reader) Read(doc *data.Document) error {
 	r.next++
 	r.row++
 	err := checked(func() error { return r.document(doc, r.next-1) })
-	if bad, is := data.IsBadRecord(err); err != nil && !is { // a value that is not where the batch says
-		bad = &data.BadRecord{Source: r.path, Offset: r.row - 1, Reason: data.ReasonDamaged, Err: err, Lost: max(1, r.message.body/max(r.message.rows, 1))}
-		return bad
+	if _, is := data.IsBadRecord(err); err != nil && !is { // a value that is not where the batch says
+		return &data.BadRecord{Source: r.path, Offset: r.row - 1, Reason: data.ReasonDamaged, Err: err, Lost: max(1, r.message.body/max(r.message.rows, 1))}
 	}
 	return err
 }

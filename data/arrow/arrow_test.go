@@ -227,6 +227,28 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
+// A file without a length before its schema, as polars writes it, is read by its footer,
+// whole and in pieces.
+func TestSchemaInFooter(t *testing.T) {
+	content := written(t, true)
+	copy(content[8:], "\x04\x00\x00\x00\x00\x00\x00\x00")
+	split := save(t, "polars.arrow", content)
+	if all := readAll(t, split, data.ReaderOptions{}); len(all.docs) != batches*rows-1 || len(all.bad) != 1 {
+		t.Errorf("%d documents, bad %v", len(all.docs), all.bad)
+	}
+	pieces, err := ours.Cut(split, split.Size/4)
+	if err != nil || len(pieces) < 2 {
+		t.Fatal(pieces, err)
+	}
+	n := 0
+	for _, p := range pieces {
+		n += len(readAll(t, p, data.ReaderOptions{}).docs)
+	}
+	if n != batches*rows-1 {
+		t.Errorf("the pieces have %d documents", n)
+	}
+}
+
 // Whatever bit is wrong, there is no panic, and each row is a document or is lost.
 func TestFlippedBits(t *testing.T) {
 	step := 37
@@ -263,6 +285,9 @@ func TestFlippedBits(t *testing.T) {
 			}
 			if err := in.Close(); err != nil {
 				t.Fatal(err)
+			}
+			if _, err := ours.CopyRows(filepath.Join(t.TempDir(), "copy"), split, data.ReaderOptions{}, nil, func(row int64) bool { return row%2 == 0 }); err != nil {
+				t.Fatalf("%s, bit %d: a copy: %v", name, bit, err)
 			}
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/apache/arrow/go/v15/arrow/ipc"
-	"github.com/apache/arrow/go/v15/arrow/memory"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
@@ -188,17 +187,17 @@ func pick(whole arrow.Array, runs [][2]int64) (arrow.Array, error) {
 	for i, r := range runs {
 		some[i] = array.NewSlice(whole, r[0], r[1])
 	}
-	return array.Concatenate(some, memory.DefaultAllocator)
+	return array.Concatenate(some, mem)
 }
 
 // column32 is a piece of a new column.
 func column32(m parquet.NewColumn, from, n int) arrow.Array {
 	if m.Numbers != nil {
-		b := array.NewInt32Builder(memory.DefaultAllocator)
+		b := array.NewInt32Builder(mem)
 		b.AppendValues(m.Numbers[from:from+n], nil)
 		return b.NewArray()
 	}
-	b := array.NewStringBuilder(memory.DefaultAllocator)
+	b := array.NewStringBuilder(mem)
 	for _, word := range m.Words[from : from+n] {
 		if word == "" {
 			b.AppendNull()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/apache/arrow/go/v15/arrow/memory"
 	flatbuffers "github.com/google/flatbuffers/go"
 )
 
@@ -145,6 +146,28 @@ func (m *messages) skip(n int64) error {
 	read, err := io.CopyN(io.Discard, m.in, n)
 	m.at += read
 	return err
+}
+
+// allocator is arrow's, up to a size: offsets that are damaged can tell it any.
+type allocator struct{ memory.Allocator }
+
+var mem = allocator{memory.NewGoAllocator()}
+
+// largestBuffer is far above what batches have, in bytes.
+const largestBuffer = 4 << 30
+
+func (a allocator) Allocate(size int) []byte {
+	if size > largestBuffer {
+		panic(errLargeBatch) // checked makes it an error
+	}
+	return a.Allocator.Allocate(size)
+}
+
+func (a allocator) Reallocate(size int, b []byte) []byte {
+	if size > largestBuffer {
+		panic(errLargeBatch)
+	}
+	return a.Allocator.Reallocate(size, b)
 }
 
 // checked turns a panic of what decodes damaged data into an error.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
-	"github.com/apache/arrow/go/v15/arrow/memory"
 )
 
 // Views are the other layout of strings and bytes, which polars writes. What arrow/go
@@ -49,11 +48,11 @@ func withoutViews(from arrow.ArrayData, to arrow.DataType) arrow.ArrayData {
 	}
 	switch to := to.(type) {
 	case *arrow.LargeStringType:
-		views, b := array.NewStringViewData(from), array.NewLargeStringBuilder(memory.DefaultAllocator)
+		views, b := array.NewStringViewData(from), array.NewLargeStringBuilder(mem)
 		appendViews(views.Len(), views.IsNull, views.Value, b.Append, b.AppendNull)
 		return b.NewArray().Data()
 	case *arrow.LargeBinaryType:
-		views, b := array.NewBinaryViewData(from), array.NewBinaryBuilder(memory.DefaultAllocator, to)
+		views, b := array.NewBinaryViewData(from), array.NewBinaryBuilder(mem, to)
 		appendViews(views.Len(), views.IsNull, views.Value, b.Append, b.AppendNull)
 		return b.NewArray().Data()
 	case *arrow.DictionaryType:

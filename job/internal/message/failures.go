@@ -593,6 +593,8 @@ var failures = map[string]string{
 	"a head that says more than it has room for":                       "头部所述超过其容量",
 	"columns nested deeper than %d":                                    "列的嵌套深于 %s 层",
 	"%s: %w: it is Feather of version 1: write it again, as Arrow IPC": "%s：%s：这是第 1 版 Feather：请重新写成 Arrow IPC",
+	"values that are not where their column says":                      "值不在其列所说的位置",
+	"%w: column %s: %w":                                                "%s：列 %s：%s",
 	"no Parquet file: name one":                                        "没有 Parquet 文件：请指明一个",
 	"no setting is named %q: neardup config --list names them all":     "没有名为 %s 的设置：neardup config --list 会列出全部",
 	"no WARC record starts here":                                       "此处不是 WARC 记录的开头",
