@@ -9,8 +9,8 @@ import (
 	"github.com/neardup/neardup/job/internal/state"
 )
 
-// File, in the state folder, holds the number of the first document of each part of
-// the fingerprints table.
+// File is the name of the file in the state folder that holds the number of the first
+// document of each part of the fingerprints table.
 const File = "places"
 
 const kind = "neardup places 2"
