@@ -87,9 +87,9 @@ func newRun(std streams) *cobra.Command {
 		Use:   "run INPUT… --out DIR",
 		Short: "Fingerprint a crawl dump, match its documents, write Parquet",
 		Long: `Reads the inputs (files, folders, globs, or - for standard input; WARC, WET,
-JSONL, CSV, TSV or Parquet, plain, .gz or .zst), finds each document's best
-match and the clusters, and writes tables and the clean dump. The same command
-again resumes a run. With --against it looks for the texts of a reference.`,
+JSONL, CSV, TSV, Parquet or Arrow, plain, .gz or .zst), finds each document's
+best match and the clusters, and writes tables and the clean dump. The same
+command again resumes a run. With --against it looks for a reference's texts.`,
 		Example: `  neardup run data/sample --out night1
   zcat pages.jsonl.gz | neardup run - --format jsonl --out night2 --distance 5`,
 		Args: needInput,

@@ -84,7 +84,7 @@ type Features struct {
 	StopList         string   `yaml:"stop_list" json:"stop_list" help:"file of extra stop words, one a line"`
 	Lexicon          string   `yaml:"lexicon" json:"lexicon,omitzero" help:"folder of jieba's own files, any of five, in place of the builtin ones"`
 	StripBoilerplate bool     `yaml:"strip_boilerplate" json:"strip_boilerplate" help:"leave out of each text what the pages of its site share"`
-	Templates        string   `yaml:"templates" json:"templates" flag:"templates" group:"Method" help:"shared blocks to leave out, from neardup templates (default: learned)"`
+	Templates        string   `yaml:"templates" json:"templates" flag:"templates" group:"Method" help:"file of neardup templates (default: learned)"`
 }
 
 // Presets: ways to tell near-duplicates that were measured, see
