@@ -17,6 +17,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/internal/field"
+	"github.com/neardup/neardup/data/internal/panics"
 	"github.com/neardup/neardup/data/internal/stream"
 	"github.com/neardup/neardup/data/object"
 )
@@ -63,7 +64,7 @@ func openBatches(split data.Split, o data.ReaderOptions) (b *batches, err error)
 		b.memory = o.Memory
 	}
 	if err = b.begin(split); err == nil {
-		err = checked(func() (err error) {
+		err = panics.AsError(func() (err error) {
 			if b.arrow, err = ipc.NewReaderFromMessageReader(b, ipc.WithAllocator(mem)); err == nil {
 				b.schema = b.arrow.Schema()
 			}
@@ -248,7 +249,7 @@ func (b *batches) next() (batch arrow.Record, err error) {
 		return nil, b.broken
 	}
 	b.giveMemory()
-	err = checked(func() (err error) {
+	err = panics.AsError(func() (err error) {
 		batch, err = b.arrow.Read()
 		return err
 	})
@@ -260,7 +261,7 @@ func (b *batches) next() (batch arrow.Record, err error) {
 			if int64(c.Len()) != b.message.rows {
 				return nil, fmt.Errorf("%w: %d rows of column %s, of %d", errDamaged, c.Len(), b.schema.Field(i).Name, b.message.rows)
 			}
-			if err := checked(func() error { return validate(c) }); err != nil {
+			if err := panics.AsError(func() error { return validate(c) }); err != nil {
 				return nil, fmt.Errorf("%w: column %s: %w", errDamaged, b.schema.Field(i).Name, err)
 			}
 		}
@@ -489,7 +490,7 @@ func (r *reader) Read(doc *data.Document) error {
 	}
 	r.next++
 	r.row++
-	err := checked(func() error { return r.document(doc, r.next-1) })
+	err := panics.AsError(func() error { return r.document(doc, r.next-1) })
 	if _, is := data.IsBadRecord(err); err != nil && !is { // a value that is not where the batch says
 		return &data.BadRecord{Source: r.path, Offset: r.row - 1, Reason: data.ReasonDamaged, Err: err, Lost: max(1, r.message.body/max(r.message.rows, 1))}
 	}
@@ -502,7 +503,7 @@ func (r *reader) nextBatch() (err error) {
 	r.batch = nil
 	batch, err := r.batches.next()
 	if err == nil {
-		err = checked(func() error {
+		err = panics.AsError(func() error {
 			for f, l := range r.leaves {
 				if l != nil {
 					r.columns[f] = l.of(batch)

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/ipc"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/internal/panics"
 	"github.com/neardup/neardup/data/parquet"
 )
 
@@ -31,7 +32,7 @@ func CopyRows(path string, split data.Split, o data.ReaderOptions, more []parque
 		return 0, fmt.Errorf("arrow: %w", err)
 	}
 	c := copier{in: in, out: out, more: more, schema: in.schema}
-	if err := checked(func() error { return c.copy(split.Row, keep) }); err != nil {
+	if err := panics.AsError(func() error { return c.copy(split.Row, keep) }); err != nil {
 		return 0, errors.Join(fmt.Errorf("arrow: %s: %w", split.Path, err), out.Abort())
 	}
 	if err := out.Commit(); err != nil {

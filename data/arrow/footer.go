@@ -7,6 +7,8 @@ import (
 	"io"
 
 	flatbuffers "github.com/google/flatbuffers/go"
+
+	"github.com/neardup/neardup/data/internal/panics"
 )
 
 // Polars writes files whose first message is no message: the length before the schema
@@ -42,7 +44,7 @@ func readFooter(f io.ReaderAt, size int64) (at footer, err error) {
 	}
 	const endMark = 8
 	at.begin = size - footerEnd - n - endMark
-	if err := checked(func() error { return at.parse(bytes) }); err != nil {
+	if err := panics.AsError(func() error { return at.parse(bytes) }); err != nil {
 		return at, fmt.Errorf("%w: the footer: %w", errDamaged, err)
 	}
 	return at, nil

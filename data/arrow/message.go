@@ -9,6 +9,8 @@ import (
 
 	"github.com/apache/arrow/go/v15/arrow/memory"
 	flatbuffers "github.com/google/flatbuffers/go"
+
+	"github.com/neardup/neardup/data/internal/panics"
 )
 
 // An Arrow IPC stream is a row of messages, each
@@ -92,7 +94,7 @@ func (m *messages) next() (msg message, err error) {
 	if msg.meta, err = m.take(int64(n)); err != nil {
 		return msg, cut(err)
 	}
-	if err := checked(func() error { return msg.parse() }); err != nil {
+	if err := panics.AsError(func() error { return msg.parse() }); err != nil {
 		msg.head = append(prefix[:], msg.meta...)
 		return msg, fmt.Errorf("%w: the message at offset %d: %w", errDamaged, msg.at, err)
 	}
@@ -168,20 +170,6 @@ func (a allocator) Reallocate(size int, b []byte) []byte {
 		panic(errLargeBatch)
 	}
 	return a.Allocator.Reallocate(size, b)
-}
-
-// checked turns a panic of what decodes damaged data into an error.
-func checked(f func() error) (err error) {
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case error:
-			err = fmt.Errorf("arrow: %w", p)
-		default:
-			err = fmt.Errorf("arrow: %v", p)
-		}
-	}()
-	return f()
 }
 
 // Fields of the format's tables, as places in their vtables: 4 + 2 × their number in

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/schema"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/internal/panics"
 )
 
 // CopyRows writes to path the rows of a split for which keep says true, with
@@ -32,7 +33,7 @@ func CopyRows(path string, split data.Split, o Options, more []NewColumn, keep f
 	if err != nil {
 		return 0, fmt.Errorf("parquet: %w", err)
 	}
-	err = recovering(func() error {
+	err = panics.AsError(func() error {
 		if err := in.limit(split.Start, split.End); err != nil {
 			return err
 		}

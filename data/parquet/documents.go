@@ -9,6 +9,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/internal/field"
+	"github.com/neardup/neardup/data/internal/panics"
 	"github.com/neardup/neardup/data/internal/stream"
 )
 
@@ -40,7 +41,7 @@ func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 	}
 	r := &reader{input: in, split: split, limit: int(o.RecordLimit())}
 	in.memory = o.Memory
-	if err := recovering(func() error { return r.open(o) }); err != nil {
+	if err := panics.AsError(func() error { return r.open(o) }); err != nil {
 		return nil, errors.Join(fmt.Errorf("parquet: %s: %w", split.Path, err), in.Close())
 	}
 	return r, nil
@@ -163,7 +164,7 @@ func (r *reader) value(f, at int) column {
 // finish digests the split once all rows are read, and returns io.EOF.
 func (r *reader) finish() error {
 	var sections [][2]int64
-	err := recovering(func() (err error) {
+	err := panics.AsError(func() (err error) {
 		sections, err = r.sections()
 		return err
 	})

@@ -17,6 +17,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/internal/panics"
 )
 
 // writeTyped writes a file of ids, texts and a column of a logical type whose
@@ -161,7 +162,7 @@ func TestLZ4(t *testing.T) {
 			damaged := bytes.Clone(c.page)
 			damaged[i] ^= 0xff
 			for _, page := range [][]byte{c.page[:i], damaged} {
-				err := recovering(func() error {
+				err := panics.AsError(func() error {
 					c.codec.Decode(make([]byte, len(want)), page)
 					return nil
 				})

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/schema"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/internal/panics"
 	"github.com/neardup/neardup/data/object"
 )
 
@@ -66,7 +67,7 @@ func openInput(path string) (*input, error) {
 	sums := &checked{File: f}
 	in.bytes = sums
 	open := func(f parquet.ReaderAtSeeker) error {
-		return recovering(func() (err error) {
+		return panics.AsError(func() (err error) {
 			if in.file, err = file.NewParquetReader(f, file.WithReadProps(in.props)); err != nil {
 				return err
 			}
@@ -157,14 +158,14 @@ func (in *input) decode() error {
 			in.err = io.EOF
 			break
 		}
-		in.err = in.failed(recovering(in.openGroup), in.row)
+		in.err = in.failed(panics.AsError(in.openGroup), in.row)
 	}
 	if in.err != nil {
 		return in.err
 	}
 	n := int(min(in.left, int64(in.batch)))
 	for _, c := range in.columns {
-		if err := recovering(func() error { return c.fill(n) }); err != nil {
+		if err := panics.AsError(func() error { return c.fill(n) }); err != nil {
 			return in.failed(fmt.Errorf("column %s: %w", in.schema().Column(c.leaf).Path(), err), in.row)
 		}
 		if i := c.firstNull(); c.required && i >= 0 {
@@ -209,7 +210,7 @@ func (in *input) seek(row int64) error {
 		case in.group == in.end:
 			return nil // nextRow says so
 		case rest < in.Info.Groups[in.group]:
-			in.err = in.failed(recovering(in.openGroup), in.row)
+			in.err = in.failed(panics.AsError(in.openGroup), in.row)
 		default:
 			in.row += max(in.Info.Groups[in.group], 0)
 			in.group++

@@ -10,6 +10,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/internal/field"
+	"github.com/neardup/neardup/data/internal/panics"
 )
 
 // errNotTable: a Parquet file lacks the columns asked for.
@@ -85,7 +86,7 @@ func open[R any](path string, t *data.Table[R], o ReadOptions, foreign *data.For
 		return nil, err
 	}
 	r := &TableReader[R]{input: in}
-	err = recovering(func() error {
+	err = panics.AsError(func() error {
 		if o.End <= 0 {
 			o.End = -1
 		}

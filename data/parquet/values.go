@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/schema"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/internal/panics"
 )
 
 // ValueReader reads the rows of any table as values that can be printed. Close
@@ -27,7 +28,7 @@ func OpenValues(path string) (*ValueReader, error) {
 		return nil, err
 	}
 	r := &ValueReader{input: in, Names: leaves(in.schema())}
-	err = recovering(func() error {
+	err = panics.AsError(func() error {
 		for leaf := range r.Names {
 			if _, err := in.add(leaf, false); err != nil {
 				return err

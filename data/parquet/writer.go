@@ -22,6 +22,7 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/schema"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/internal/panics"
 )
 
 const (
@@ -187,25 +188,10 @@ func (w *TableWriter[R]) guard(f func() error) error {
 	if w.err != nil {
 		return w.err
 	}
-	if err := recovering(f); err != nil {
+	if err := panics.AsError(f); err != nil {
 		w.err = fmt.Errorf("parquet: %s: %w", w.path, err)
 	}
 	return w.err
-}
-
-// recovering runs f and returns a panic out of it, which arrow uses for
-// damaged input and failed writes, as an error.
-func recovering(f func() error) (err error) {
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case error:
-			err = fmt.Errorf("arrow: %w", p)
-		default:
-			err = fmt.Errorf("arrow: %v", p)
-		}
-	}()
-	return f()
 }
 
 // Write appends a row. It keeps nothing of it.
@@ -294,7 +280,7 @@ func (w *TableWriter[R]) Abort() error {
 	if w.group != nil { // gives the buffers back
 		g := w.group
 		w.group = nil
-		_ = recovering(g.Close)
+		_ = panics.AsError(g.Close)
 	}
 	if err := w.file.Abort(); err != nil {
 		return fmt.Errorf("parquet: %w", err)
