@@ -136,7 +136,7 @@ var nightFaults = []struct {
 				n.Errorf("%s: %v: %s", line, err, out)
 			}
 		}
-		there("cd / && mount -t tmpfs -o size=4k none " + n.folder(agent) + " && head -c 4096 /dev/zero >" + n.folder(agent) + "/.filler")
+		there("cd / && mount -t tmpfs -o size=4k none " + n.folder(agent) + " && { head -c 4096 /dev/zero >" + n.folder(agent) + "/.filler || :; }") // or the agent has filled it before
 		return func() { there("umount -l " + n.folder(agent) + " && rm -rf " + n.folder(agent) + "/*") }
 	}},
 }
