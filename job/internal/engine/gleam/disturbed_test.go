@@ -431,8 +431,8 @@ func (d *disturbed) kill(line, night string) {
 	}
 	out := d.out(line, night)
 	var files []string
-	_ = filepath.WalkDir(out, func(path string, e fs.DirEntry, err error) error { // what is there
-		if err == nil && e.Type().IsRegular() && !strings.HasPrefix(path, filepath.Join(out, rundir.Logs)) && !strings.Contains(path, "/.") && !strings.Contains(path, "/tmp/gleam") {
+	_ = filepath.WalkDir(out, func(path string, e fs.DirEntry, err error) error { // what is there, but for the program, which may be one with ours, and what else no run reads again
+		if err == nil && e.Type().IsRegular() && !strings.HasPrefix(path, filepath.Join(out, rundir.Logs)) && !strings.Contains(path, "/.") && !strings.HasPrefix(path, filepath.Join(out, rundir.Scratch)) {
 			files = append(files, path)
 		}
 		return nil
