@@ -16,11 +16,11 @@ import (
 )
 
 // CopyRows writes the rows of a split that are kept, with all columns and the schema's
-// metadata, strings that are views as large strings: a file of a file, a stream of a stream, its buffers compressed with zstandard
-// where any of the input's are compressed. keep is asked once for each row, in order, by
-// its number within the file. What is written appears at path complete, or not at all;
-// the number of rows kept is returned. It has more columns, behind its own, if they are
-// given.
+// metadata: a file of a file, a stream of a stream, its buffers compressed with
+// zstandard where any of the input's are compressed. Strings that are views become large
+// strings. keep is asked once for each row, in order, by its number within the file.
+// What is written appears at path complete, or not at all; the number of rows kept is
+// returned. It has more columns, behind its own, if they are given.
 func CopyRows(path string, split data.Split, o data.ReaderOptions, more []parquet.NewColumn, keep func(row int64) bool) (kept int64, err error) {
 	in, err := openBatches(split, o)
 	if err != nil {
@@ -173,7 +173,7 @@ func (c *copier) copyBatch(batch arrow.Record, row int64, keep func(row int64) b
 		columns = append(columns, some)
 	}
 	for _, m := range c.more {
-		columns = append(columns, column32(m, int(c.kept), int(rows)))
+		columns = append(columns, newColumn(m, int(c.kept), int(rows)))
 	}
 	c.kept += rows
 	return c.writer.Write(array.NewRecord(c.schema, columns, rows))
@@ -191,8 +191,8 @@ func pick(whole arrow.Array, runs [][2]int64) (arrow.Array, error) {
 	return array.Concatenate(some, mem)
 }
 
-// column32 is a piece of a new column.
-func column32(m parquet.NewColumn, from, n int) arrow.Array {
+// newColumn is a piece of a new column.
+func newColumn(m parquet.NewColumn, from, n int) arrow.Array {
 	if m.Numbers != nil {
 		b := array.NewInt32Builder(mem)
 		b.AppendValues(m.Numbers[from:from+n], nil)

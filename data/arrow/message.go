@@ -160,7 +160,7 @@ const largestBuffer = 4 << 30
 
 func (a allocator) Allocate(size int) []byte {
 	if size > largestBuffer {
-		panic(errLargeBatch) // checked makes it an error
+		panic(errLargeBatch) // an error of who asked, by panics.AsError
 	}
 	return a.Allocator.Allocate(size)
 }

@@ -147,10 +147,10 @@ func (j *Job) withMemory(n int, f *mapper.Fingerprinter, work func()) *mapper.Fi
 // Release returns a Fingerprinter to the job's pool.
 func (j *Job) Release(f *mapper.Fingerprinter) { j.fingerprinters.Put(f) }
 
-// turn waits until fewer Fingerprinters are at work than there are cores, and
-// returns one, and what gives it, or the one that took its place, back. Each of the tasks that run at once has a
-// goroutine for each core; if all of these had a Fingerprinter of 8 MB of their
-// own, memory would grow with the square of the cores.
+// turn waits until fewer Fingerprinters are at work than there are cores, and returns
+// one, and what gives it, or the one that took its place, back. Each of the tasks that
+// run at once has a goroutine for each core; if all of these had a Fingerprinter of
+// 8 MB of their own, memory would grow with the square of the cores.
 func (j *Job) turn() (f *mapper.Fingerprinter, release func(*mapper.Fingerprinter)) {
 	j.turnsOnce.Do(func() { j.turns = make(chan struct{}, runtime.GOMAXPROCS(0)) })
 	j.turns <- struct{}{}
