@@ -105,7 +105,7 @@ func (w *blocks) send() {
 		bytes, err := w.pack(block)
 		done <- packed{bytes, err}
 	}()
-	w.current, w.any = make([]byte, 0, blockSize+blockSize/8), true
+	w.current, w.any = make([]byte, 0, min(len(block), blockSize)/8*9), true // not as large as one with a large document
 }
 
 // Close writes what is left, at least one block, and ends the goroutines. It
