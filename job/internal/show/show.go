@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/neardup/neardup/job/internal/version"
@@ -24,7 +23,7 @@ var style embed.FS
 // no network, and no script but the one whose digest the template "head" is
 // given (ScriptDigest). Beside their own functions they have "visible",
 // "address", "number", "noun" and the templates "head", "rows", "side" and
-// "foot", which says what made the page, when, and by the settings that it is
+// "foot", which says what made the page, and by the settings that it is
 // given.
 func Pages(files embed.FS, functions template.FuncMap) *template.Template {
 	t := template.New("").Funcs(template.FuncMap{"visible": Visible, "address": address, "made": made, "number": numberOf, "noun": nounOf}).Funcs(functions)
@@ -48,10 +47,8 @@ func address(text string) template.HTML {
 	return template.HTML(breaking.Replace(template.HTMLEscapeString(Visible(text)))) //nolint:gosec // it is escaped
 }
 
-// made says what makes a page now.
-func made() string {
-	return fmt.Sprintf("neardup %s, %s UTC", version.Version, time.Now().UTC().Format("2006-01-02 15:04"))
-}
+// made says what makes a page, and not when: the same run has the same page.
+func made() string { return "neardup " + version.Version }
 
 // Visible writes what a reader could not see, or what would make the text look
 // like another one, as its code point: control characters, marks that change
