@@ -62,14 +62,14 @@ var stages = []Stage{
 		when: method.LearnsTemplates, task: boilerplate.Build, done: boilerplate.Learned, stays: true,
 	},
 	{
-		Stage: engine.Fingerprint,
+		Stage: intake.Fingerprint,
 		Of:    "`run`", Doc: "documents → `fingerprints/`, `texts/` of extracted pages, views, quarantine",
 		when: documentsIn, done: intake.Fingerprinted, stays: true,
 	},
 	{
-		Stage: engine.Read,
+		Stage: intake.Read,
 		Of:    "`match`", Doc: "fingerprint files → views",
-		when: fingerprintsIn, done: intake.Read,
+		when: fingerprintsIn, done: intake.FingerprintsRead,
 	},
 	{
 		Stage: engine.Stage{Name: stage.Exact},

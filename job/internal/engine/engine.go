@@ -1,12 +1,12 @@
-// Package engine defines [Engine], the interface of what executes a run, and
-// the tasks that every engine executes.
+// Package engine defines [Engine], the interface of what executes a run, and what
+// every engine and the tasks that it executes have in common.
 //
 // A run has two kinds of work that grow with the dump. A stage with a task for
 // each split is a [Stage]; Engine.Each executes its tasks. A join compares
 // documents of different splits: Engine.Match those of this run with each
 // other, Engine.History those of this run with the library. An engine decides
-// where and when this work runs, never what it does: tasks are functions of
-// this package, and the steps of the joins are in mapper and reducer.
+// where and when this work runs, never what it does: tasks are functions of the
+// packages of their stages, and the steps of the joins are in mapper and reducer.
 //
 // Engines are in packages below this one: local is this process, gleam is
 // worker processes on a cluster.
@@ -90,7 +90,7 @@ type Job struct {
 
 	fingerprinters sync.Pool
 	turnsOnce      sync.Once
-	turns          chan struct{} // holds one for each Fingerprinter at work
+	turns          chan struct{} // holds one for each call of Fingerprint at work
 
 	readOnce sync.Once
 	read     data.ReaderOptions
@@ -147,16 +147,23 @@ func (j *Job) withMemory(n int, f *mapper.Fingerprinter, work func()) *mapper.Fi
 // Release returns a Fingerprinter to the job's pool.
 func (j *Job) Release(f *mapper.Fingerprinter) { j.fingerprinters.Put(f) }
 
-// turn waits until fewer Fingerprinters are at work than there are cores, and returns
-// one, and what gives it, or the one that took its place, back. Each of the tasks that
-// run at once has a goroutine for each core; if all of these had a Fingerprinter of
-// 8 MB of their own, memory would grow with the square of the cores.
-func (j *Job) turn() (f *mapper.Fingerprinter, release func(*mapper.Fingerprinter)) {
+// Fingerprint fingerprints documents of the source of that name, each as the row of the
+// same index. It may wait: no more calls are at work than there are cores, and large
+// texts wait for memory. Safe for concurrent use.
+//
+// Each of the tasks that run at once has a goroutine for each core. If all of these had
+// a Fingerprinter of 8 MB of their own, memory would grow with the square of the cores.
+func (j *Job) Fingerprint(source string, docs []data.Document, rows []data.FingerprintRow) {
 	j.turnsOnce.Do(func() { j.turns = make(chan struct{}, runtime.GOMAXPROCS(0)) })
 	j.turns <- struct{}{}
-	return j.Fingerprinter(), func(f *mapper.Fingerprinter) {
+	f := j.Fingerprinter()
+	defer func() {
 		j.Release(f)
 		<-j.turns
+	}()
+	for i := range docs {
+		doc := &docs[i]
+		f = j.withMemory(len(doc.Text), f, func() { f.Fingerprint(doc, source, &rows[i]) })
 	}
 }
 

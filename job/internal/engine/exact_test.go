@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/data"
@@ -26,6 +27,8 @@ import (
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/sketch"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // dumped is a document as ExactDeduper sees it.
 type dumped struct {

@@ -4,26 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math"
 	"time"
-
-	"github.com/zeebo/xxh3"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
-	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/input"
-	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
-	"github.com/neardup/neardup/job/internal/state/views"
-	"github.com/neardup/neardup/mapper"
-)
-
-// The stages that have a task for each split. The list of stages in package job
-// says which runs have them, and in which order.
-var (
-	Fingerprint = Stage{Name: "fingerprint", Task: fingerprint, Reads: (*Job).ReadsFirst, Counts: Bytes.Always, Analyzes: true}
-	Read        = Stage{Name: "read", Task: readFingerprints, Reads: (*Job).ReadsFirst, Counts: Rows.Always}
 )
 
 // Stage is one stage of a run as an engine knows it. A stage with a Task has one
@@ -101,55 +88,6 @@ func (j *Job) Record(stage string, task int, work func(*rundir.TaskRecord) error
 	return rec, err
 }
 
-// printOptions returns the options with which the fingerprints table is written:
-// those of any table, and the settings that a later run needs to match it.
-func (j *Job) printOptions() (o parquet.Options, err error) {
-	o = j.TableOptions()
-	o.Settings, err = method.Recorded(j.Config)
-	return o, err
-}
-
-// viewWriter writes the views of a split from its fingerprint rows.
-type viewWriter struct {
-	out  *views.Writer
-	name string // within the run directory
-	keep func(*data.FingerprintRow) float64
-	row  views.Row
-
-	frames *frameCounter
-}
-
-func createViews(job *Job, task int) (*viewWriter, error) {
-	out, err := views.Create(ViewPath(job.Dir, task), method.ViewForm(job.Config))
-	return &viewWriter{out: out, name: rundir.StatePart(ViewsFolder, task), keep: keepValue(job.Config.Clusters.Keep), frames: newFrameCounter(job, task)}, err
-}
-
-func (w *viewWriter) write(row *data.FingerprintRow) error {
-	mapper.View(row, &w.row.View)
-	w.row.ID, w.row.Keep = xxh3.Hash(row.DocID), w.keep(row)
-	w.frames.add(&w.row.View)
-	return w.out.Write(&w.row)
-}
-
-// keepValue returns the function that gives, for a row, the value that the keep
-// rule compares: its length, date or rank; NaN if it has none.
-func keepValue(rule string) func(*data.FingerprintRow) float64 {
-	switch rule {
-	case config.KeepLongest:
-		return func(r *data.FingerprintRow) float64 { return float64(r.Length) }
-	case config.KeepEarliest:
-		return func(r *data.FingerprintRow) float64 {
-			if r.Date == data.NoDate {
-				return math.NaN()
-			}
-			return float64(r.Date)
-		}
-	case config.KeepRank:
-		return func(r *data.FingerprintRow) float64 { return r.Rank }
-	}
-	return func(*data.FingerprintRow) float64 { return math.NaN() }
-}
-
 // EachID calls yield with the ids of rows of split task, read from the
 // fingerprints table or, in a run that matches, from the fingerprint file. next
 // returns the rows to read, in ascending order, and a negative number after the
@@ -185,4 +123,13 @@ func (j *Job) EachID(ctx context.Context, task int, next func() int64, yield fun
 		}
 	}
 	return nil
+}
+
+// openRows opens columns of the rows of split task: of its part of the
+// fingerprints table, or of the fingerprint file that is read.
+func (j *Job) openRows(task int, columns []string) (source.FingerprintReader, error) {
+	if j.Manifest.Command == rundir.CommandRun {
+		return parquet.OpenFingerprints(j.Dir.Path(rundir.Fingerprints, rundir.PartName(task, ".parquet")), parquet.ReadOptions{Columns: columns})
+	}
+	return source.OpenFingerprints(j.Splits[task], j.Columns, columns)
 }

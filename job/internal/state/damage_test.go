@@ -8,14 +8,21 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/decision"
 	"github.com/neardup/neardup/job/internal/state/exactdup"
+	"github.com/neardup/neardup/job/internal/state/frames"
+	"github.com/neardup/neardup/job/internal/state/lineage"
 	"github.com/neardup/neardup/job/internal/state/pairs"
+	"github.com/neardup/neardup/job/internal/state/signatures"
+	"github.com/neardup/neardup/job/internal/state/views"
+	"github.com/neardup/neardup/simhash/sketch"
 )
 
 // A file with any byte changed, cut anywhere or with a byte too many is refused.
 func TestDamage(t *testing.T) {
+	documents := oneDocument(t)
 	for name, file := range map[string]struct {
 		write, read func(path string) error
 	}{
@@ -42,6 +49,30 @@ func TestDamage(t *testing.T) {
 		}, func(path string) error {
 			return pairs.Each(context.Background(), path, func(pairs.Pair) error { return nil })
 		}},
+		"frames": {func(path string) error {
+			w := frames.NewWriter(path)
+			w.Add([]byte("a short text"))
+			w.Add([]byte("a first text"))
+			return w.Commit()
+		}, func(path string) error {
+			return frames.Merge(path, sketch.NewFormCounter())
+		}},
+		"signatures": {func(path string) error {
+			w, err := signatures.Create(path)
+			if err != nil {
+				return err
+			}
+			return errors.Join(w.Add(&data.FingerprintRow{Length: 900, Signature: make([]byte, sketch.SignatureSize)}), w.Commit())
+		}, func(path string) error {
+			_, err := signatures.Read(context.Background(), func(int) string { return path }, documents, 1, []uint64{0})
+			return err
+		}},
+		"lineage": {func(path string) error {
+			return lineage.Write(path, map[uint64]lineage.Lineage{3: {Component: "2026-11-01/a"}})
+		}, func(path string) error {
+			_, err := lineage.Read(path)
+			return err
+		}},
 	} {
 		path := filepath.Join(t.TempDir(), name)
 		if err := errors.Join(file.write(path), file.read(path)); err != nil {
@@ -64,4 +95,22 @@ func TestDamage(t *testing.T) {
 			}
 		}
 	}
+}
+
+// oneDocument is a run with one document.
+func oneDocument(t *testing.T) *views.Folder {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "views")
+	w, err := views.Create(path, views.Form{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Write(&views.Row{}), w.Commit()); err != nil {
+		t.Fatal(err)
+	}
+	documents, err := views.Open([]string{path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return documents
 }

@@ -28,7 +28,7 @@ import (
 
 // splitStages are the run's, and one that only these tests know.
 var splitStages = append(job.SplitStages(), engine.Stage{
-	Name: stageOwn, Task: countWords, Reads: engine.Fingerprint.Reads, Counts: engine.Fingerprint.Counts, Analyzes: true,
+	Name: stageOwn, Task: countWords, Reads: (*engine.Job).ReadsFirst, Counts: engine.Bytes.Always, Analyzes: true,
 })
 
 const stageOwn = "own"

@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage/intake"
 	"github.com/neardup/neardup/job/internal/stage/write"
 )
 
@@ -44,7 +45,7 @@ func TestEach(t *testing.T) {
 	}
 	var done []int
 	note := func(rec rundir.TaskRecord) error { done = append(done, rec.Task); return nil }
-	if err := New(3).Each(context.Background(), job, engine.Fingerprint, []int{0, 2, 4}, note); err != nil {
+	if err := New(3).Each(context.Background(), job, intake.Fingerprint, []int{0, 2, 4}, note); err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(done)
@@ -59,8 +60,8 @@ func TestEach(t *testing.T) {
 		got  error
 		want error
 	}{
-		"done":      {New(1).Each(context.Background(), job, engine.Fingerprint, all, func(rundir.TaskRecord) error { return stop }), stop},
-		"cancelled": {New(2).Each(ctx, job, engine.Fingerprint, all, note), context.Canceled},
+		"done":      {New(1).Each(context.Background(), job, intake.Fingerprint, all, func(rundir.TaskRecord) error { return stop }), stop},
+		"cancelled": {New(2).Each(ctx, job, intake.Fingerprint, all, note), context.Canceled},
 		"task":      {New(2).Each(context.Background(), job, write.Stage, all, note), fs.ErrNotExist},
 	} {
 		if !errors.Is(c.got, c.want) {
@@ -68,7 +69,7 @@ func TestEach(t *testing.T) {
 		}
 	}
 	// Without an analyzer the task breaks.
-	if err := New(1).Each(context.Background(), &engine.Job{Config: cfg, Dir: dir, Splits: job.Splits}, engine.Fingerprint, all, note); err == nil || !strings.Contains(err.Error(), "panic") {
+	if err := New(1).Each(context.Background(), &engine.Job{Config: cfg, Dir: dir, Splits: job.Splits}, intake.Fingerprint, all, note); err == nil || !strings.Contains(err.Error(), "panic") {
 		t.Errorf("of a task that panics: %v", err)
 	}
 }

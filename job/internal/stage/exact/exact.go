@@ -1,6 +1,7 @@
 // Package exact is the stage exact: exact dedup. Before anything is matched, it finds
 // documents that an earlier one stands for, so that a million equal pages are one
-// posting in each table.
+// posting in each table. It also settles which forms the short texts of the run have,
+// which verdicts on them need.
 package exact
 
 import (
@@ -63,7 +64,7 @@ func Find(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error)
 	if rec.Outputs, err = r.WriteSorted(ctx, found, exactdup.Folder, exactdup.FileKind); err != nil {
 		return err
 	}
-	forms, n, err := engine.WriteForms(ctx, r.Job, r.Library)
+	forms, n, err := writeForms(ctx, r)
 	if err != nil {
 		return fmt.Errorf("%s: %w", stage.Exact, err)
 	}

@@ -1,6 +1,9 @@
-// Package intake judges what the stages fingerprint and read took in. It sums up what
-// was skipped and why, names damaged files, and decides by input.max_bad whether
-// the run may go on without what is lost.
+// Package intake is the stages fingerprint and read, which take the input in. The task
+// of a split reads its documents and fingerprints them, or reads fingerprint files. It
+// writes what later stages read: views, the frames of short texts, signatures, and
+// texts that had to be extracted. Then the stage sums up what was skipped and why, names
+// damaged files, and decides by input.max_bad whether the run may go on without what
+// is lost.
 package intake
 
 import (
@@ -216,8 +219,8 @@ func forgetUnread(r *stage.Run, records []rundir.TaskRecord) (err error) {
 	return err
 }
 
-// Read sums up the tasks that read fingerprint files.
-func Read(_ context.Context, r *stage.Run, records []rundir.TaskRecord) error {
+// FingerprintsRead sums up the tasks that read fingerprint files.
+func FingerprintsRead(_ context.Context, r *stage.Run, records []rundir.TaskRecord) error {
 	for _, rec := range records {
 		r.Sum.Documents += rec.RowsOut
 		stage.AddCounts(r.Sum.LengthClasses, rec.Counts)

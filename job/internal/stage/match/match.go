@@ -23,6 +23,7 @@ import (
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/state/pairs"
+	"github.com/neardup/neardup/job/internal/state/signatures"
 	"github.com/neardup/neardup/job/internal/state/texts"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/sketch"
@@ -154,7 +155,7 @@ func bySignatures(ctx context.Context, r *stage.Run, documents *engine.Documents
 		}
 		slices.Sort(docs)
 		docs = slices.Compact(docs)
-		signed, err := engine.Signatures(ctx, r.Job, documents, r.Workers, docs)
+		signed, err := signatures.Read(ctx, r.StatePath(signatures.Folder), documents.Folder, r.Workers, docs)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package engine
+package intake
 
 import (
 	"context"
@@ -9,13 +9,20 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/source"
+	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/pipeline"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage"
+	"github.com/neardup/neardup/job/internal/state/signatures"
 	"github.com/neardup/neardup/simhash/template"
 )
 
 // recordedSites is the number of sites that a task's record names.
 const recordedSites = 100
+
+// Fingerprint is the stage fingerprint as an engine knows it.
+var Fingerprint = engine.Stage{Name: stage.Fingerprint, Task: fingerprint, Reads: (*engine.Job).ReadsFirst, Counts: engine.Bytes.Always, Analyzes: true}
 
 // fingerprint is the task of the stage of that name. It reads a split,
 // fingerprints its documents, and writes its files. It reads and fingerprints on
@@ -25,7 +32,7 @@ const recordedSites = 100
 // A file that is one large gzip member is first inflated only once, on trust; its
 // checksum comes last. If that is wrong (data.ErrBroken), the task starts over
 // and reads the file the careful way, which finds out what of it is sound.
-func fingerprint(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int) error {
+func fingerprint(ctx context.Context, job *engine.Job, rec *rundir.TaskRecord, workers int) error {
 	fresh := rec.Fresh()
 	told, tell := int64(0), job.Tell
 	err := fingerprintSplit(ctx, job, rec, workers, rec.Source != "-", func(n int64) { told += n; tell(n) })
@@ -37,7 +44,7 @@ func fingerprint(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers 
 	return fingerprintSplit(ctx, job, rec, workers, false, tell)
 }
 
-func fingerprintSplit(ctx context.Context, job *Job, rec *rundir.TaskRecord, workers int, once bool, tell func(int64)) (err error) {
+func fingerprintSplit(ctx context.Context, job *engine.Job, rec *rundir.TaskRecord, workers int, once bool, tell func(int64)) (err error) {
 	options := job.ReaderOptions()
 	options.Workers, options.Once = workers, once
 	line, err := pipeline.Open[data.FingerprintRow](job.Splits[rec.Task], options, rec, tell)
@@ -51,7 +58,10 @@ func fingerprintSplit(ctx context.Context, job *Job, rec *rundir.TaskRecord, wor
 		return err
 	}
 	line.Quarantine, line.Decoded = parts.quarantine, job.Config.Input.Encoding != ""
-	line.Worker, line.Writers = fingerprinter(job, rec), parts.writers(job, rec)
+	line.Worker = func() func(*batch) {
+		return func(b *batch) { job.Fingerprint(rec.Source, b.Docs[:b.N], b.Made[:b.N]) }
+	}
+	line.Writers = parts.writers(job, rec)
 	if err := line.Run(ctx, workers); err != nil {
 		return err
 	}
@@ -60,11 +70,14 @@ func fingerprintSplit(ctx context.Context, job *Job, rec *rundir.TaskRecord, wor
 	return err
 }
 
+// batch is documents with their fingerprints.
+type batch = pipeline.Batch[data.FingerprintRow]
+
 // parts are the files that the fingerprint task of a split writes.
 type parts struct {
 	prints     *parquet.TableWriter[data.FingerprintRow]
 	views      *viewWriter
-	signatures *signatureWriter                   // nil unless signatures decide
+	signatures *signatures.Writer                 // nil unless signatures decide
 	texts      *parquet.TableWriter[data.TextRow] // nil for formats that can be read again as cheaply
 	quarantine *pipeline.Quarantine
 	names      []string // of files but quarantine, within the run directory
@@ -80,35 +93,31 @@ type file interface {
 
 // createParts creates the files. The caller must call abort in the end, even if
 // createParts returns an error.
-func createParts(job *Job, task int) (p *parts, err error) {
+func createParts(job *engine.Job, task int) (p *parts, err error) {
 	p = &parts{}
-	add := func(folder, ext string, f file) {
-		p.names, p.files = append(p.names, filepath.Join(folder, rundir.PartName(task, ext))), append(p.files, f)
-	}
+	add := func(f file, names ...string) { p.files, p.names = append(p.files, f), append(p.names, names...) }
 	path, err := job.Dir.Part(rundir.Fingerprints, task, ".parquet")
 	if err != nil {
 		return p, err
 	}
-	options, err := job.printOptions()
-	if err != nil {
+	options := job.TableOptions()
+	if options.Settings, err = method.Recorded(job.Config); err != nil { // which a later run needs to match the table
 		return p, err
 	}
 	if p.prints, err = parquet.Create(path, &data.Fingerprints, options); err != nil {
 		return p, err
 	}
-	add(rundir.Fingerprints, ".parquet", p.prints)
+	add(p.prints, filepath.Join(rundir.Fingerprints, filepath.Base(path)))
 	if p.views, err = createViews(job, task); err != nil {
 		return p, err
 	}
-	add(filepath.Dir(p.views.name), "", p.views.out)
-	if p.views.frames != nil {
-		add(filepath.Dir(p.views.frames.name), "", p.views.frames)
-	}
-	if p.signatures, err = createSignatures(job, task); err != nil {
-		return p, err
-	}
-	if p.signatures != nil {
-		add(filepath.Dir(p.signatures.name), "", p.signatures)
+	add(p.views, p.views.names...)
+	if job.Config.Match.Signs() {
+		name := rundir.StatePart(signatures.Folder, task)
+		if p.signatures, err = signatures.Create(job.Dir.Path(name)); err != nil {
+			return p, err
+		}
+		add(p.signatures, name)
 	}
 	if source.Extracts(job.Splits[task].Format) {
 		if path, err = job.Dir.Part(rundir.Texts, task, ".parquet"); err != nil {
@@ -117,12 +126,12 @@ func createParts(job *Job, task int) (p *parts, err error) {
 		if p.texts, err = parquet.Create(path, &data.Texts, job.TableOptions()); err != nil {
 			return p, err
 		}
-		add(rundir.Texts, ".parquet", p.texts)
+		add(p.texts, filepath.Join(rundir.Texts, filepath.Base(path)))
 	}
 	if p.quarantine, err = pipeline.CreateQuarantine(job.Dir, task); err != nil {
 		return p, err
 	}
-	p.files = append(p.files, p.quarantine)
+	add(p.quarantine)
 	return p, nil
 }
 
@@ -144,27 +153,13 @@ func (p *parts) abort() (err error) {
 	return err
 }
 
-// fingerprinter returns the worker of the pipeline.
-func fingerprinter(job *Job, rec *rundir.TaskRecord) func() func(*pipeline.Batch[data.FingerprintRow]) {
-	return func() func(*pipeline.Batch[data.FingerprintRow]) {
-		return func(b *pipeline.Batch[data.FingerprintRow]) {
-			f, release := job.turn()
-			defer func() { release(f) }()
-			for i := range b.N {
-				doc := &b.Docs[i]
-				f = job.withMemory(len(doc.Text), f, func() { f.Fingerprint(doc, rec.Source, &b.Made[i]) })
-			}
-		}
-	}
-}
-
 // writers returns the writers of the pipeline: of rows, and of texts.
-func (p *parts) writers(job *Job, rec *rundir.TaskRecord) []func(*pipeline.Batch[data.FingerprintRow]) error {
-	rows := func(b *pipeline.Batch[data.FingerprintRow]) error {
+func (p *parts) writers(job *engine.Job, rec *rundir.TaskRecord) []func(*batch) error {
+	rows := func(b *batch) error {
 		for i := range b.N {
 			row := &b.Made[i]
 			row.Row, row.Night = data.RowNumber(rec.Task, uint64(rec.RowsOut)), job.Config.Library.Night
-			if err := errors.Join(p.prints.Write(row), p.views.write(row), p.signatures.add(row)); err != nil {
+			if err := errors.Join(p.prints.Write(row), p.views.write(row), p.signatures.Add(row)); err != nil {
 				return err
 			}
 			rec.Counts[row.LengthClass]++
@@ -179,7 +174,7 @@ func (p *parts) writers(job *Job, rec *rundir.TaskRecord) []func(*pipeline.Batch
 		}
 		return nil
 	}
-	texts := func(b *pipeline.Batch[data.FingerprintRow]) error {
+	texts := func(b *batch) error {
 		for i := range b.N {
 			doc := &b.Docs[i]
 			if p.texts != nil {
@@ -194,5 +189,5 @@ func (p *parts) writers(job *Job, rec *rundir.TaskRecord) []func(*pipeline.Batch
 		}
 		return nil
 	}
-	return []func(*pipeline.Batch[data.FingerprintRow]) error{rows, texts}
+	return []func(*batch) error{rows, texts}
 }

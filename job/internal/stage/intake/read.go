@@ -1,4 +1,4 @@
-package engine
+package intake
 
 import (
 	"context"
@@ -9,13 +9,19 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/simhash"
 )
 
-// readFingerprints reads a split of fingerprint files and writes its views. Rows of another
-// program have no length class and count as normal.
-func readFingerprints(ctx context.Context, job *Job, rec *rundir.TaskRecord, _ int) (err error) {
+// Read is the stage read as an engine knows it.
+var Read = engine.Stage{Name: stage.Read, Task: readFingerprints, Reads: (*engine.Job).ReadsFirst, Counts: engine.Rows.Always}
+
+// readFingerprints is the task of the stage read. It reads a split of fingerprint files
+// and writes its views. Rows of another program have no length class and count as
+// normal.
+func readFingerprints(ctx context.Context, job *engine.Job, rec *rundir.TaskRecord, _ int) (err error) {
 	split := job.Splits[rec.Task]
 	if split.Format == source.FormatParquet {
 		info, err := parquet.ReadInfo(split.Path)
@@ -30,7 +36,7 @@ func readFingerprints(ctx context.Context, job *Job, rec *rundir.TaskRecord, _ i
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, seen.out.Abort()) }()
+	defer func() { err = errors.Join(err, seen.Abort()) }()
 	columns := []string{"doc_id", "fingerprint", "length_class"}
 	switch job.Config.Clusters.Keep {
 	case config.KeepLongest:
@@ -76,18 +82,6 @@ func readFingerprints(ctx context.Context, job *Job, rec *rundir.TaskRecord, _ i
 	}
 	job.Tell(rec.RowsIn & 0xffff)
 	rec.RowsOut = rec.RowsIn
-	rec.Outputs = []string{seen.name}
-	if seen.frames != nil {
-		rec.Outputs = append(rec.Outputs, seen.frames.name)
-	}
-	return errors.Join(seen.frames.Commit(), seen.out.Commit())
-}
-
-// openRows opens columns of the rows of split task: of its part of the
-// fingerprints table, or of the fingerprint file that is read.
-func (j *Job) openRows(task int, columns []string) (source.FingerprintReader, error) {
-	if j.Manifest.Command == rundir.CommandRun {
-		return parquet.OpenFingerprints(j.Dir.Path(rundir.Fingerprints, rundir.PartName(task, ".parquet")), parquet.ReadOptions{Columns: columns})
-	}
-	return source.OpenFingerprints(j.Splits[task], j.Columns, columns)
+	rec.Outputs = seen.names
+	return seen.Commit()
 }

@@ -1,4 +1,4 @@
-package engine_test
+package intake_test
 
 import (
 	"context"
@@ -20,6 +20,8 @@ import (
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
+	"github.com/neardup/neardup/job/internal/stage"
+	"github.com/neardup/neardup/job/internal/stage/intake"
 	"github.com/neardup/neardup/job/internal/state/views"
 )
 
@@ -69,7 +71,7 @@ func TestFingerprintTaskKeepsOrderAndCounts(t *testing.T) {
 	want := ""
 	for _, workers := range []int{1, 2, 7} {
 		job := newJob(t, config.Default(), lines.String())
-		rec, err := engine.Fingerprint.Execute(context.Background(), job, 0, workers)
+		rec, err := intake.Fingerprint.Execute(context.Background(), job, 0, workers)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +107,7 @@ func TestFingerprintTaskKeepsOrderAndCounts(t *testing.T) {
 		if rows.String() != want || !strings.HasPrefix(want, "0 ") {
 			t.Fatalf("%d workers: rows differ from one worker's", workers)
 		}
-		if _, done, err := job.Dir.Record(engine.Fingerprint.Name, 0); !done || err != nil {
+		if _, done, err := job.Dir.Record(stage.Fingerprint, 0); !done || err != nil {
 			t.Fatalf("no record: %v", err)
 		}
 	}
@@ -118,7 +120,7 @@ func TestFingerprintTaskCountsCutPages(t *testing.T) {
 	}
 	job := newJob(t, config.Default(), record("")+record("WARC-Truncated: length\r\n")+record("WARC-Truncated: time\r\n"))
 	job.Splits[0].Format = "warc"
-	rec, err := engine.Fingerprint.Execute(context.Background(), job, 0, 3)
+	rec, err := intake.Fingerprint.Execute(context.Background(), job, 0, 3)
 	if err != nil || rec.RowsOut != 3 || rec.Cut != 2 {
 		t.Errorf("%+v, %v", rec, err)
 	}
@@ -133,7 +135,7 @@ func TestFingerprintTaskCountsPagesWithoutText(t *testing.T) {
 	job := newJob(t, config.Default(), record("http://a.example/1", gone)+record("http://a.example/2", gone)+record("http://b.example/1", gone)+
 		record("http://b.example/2", "<p>Whoever reads this page finds a sentence on it, which is all that it has to say."))
 	job.Splits[0].Format = "warc"
-	rec, err := engine.Fingerprint.Execute(context.Background(), job, 0, 2)
+	rec, err := intake.Fingerprint.Execute(context.Background(), job, 0, 2)
 	if want := (rundir.Reasons{"error": {"a.example": 2, "b.example": 1}}); err != nil || rec.RowsOut != 4 || rec.Counts["empty"] != 3 || !reflect.DeepEqual(rec.None, want) {
 		t.Errorf("%+v, %v", rec, err)
 	}
@@ -149,7 +151,7 @@ func TestFingerprintTaskStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	job := newJob(t, config.Default(), lines.String())
 	job.Advance = func(int64) { cancel() } // after the first batch
-	if _, err := engine.Fingerprint.Execute(ctx, job, 0, 2); !errors.Is(err, context.Canceled) {
+	if _, err := intake.Fingerprint.Execute(ctx, job, 0, 2); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v, want the cancellation", err)
 	}
 	if parts, err := rundir.Parts(job.Dir.Path(), rundir.Fingerprints); err != nil || len(parts) > 0 {
@@ -158,35 +160,4 @@ func TestFingerprintTaskStops(t *testing.T) {
 	if left, err := os.ReadDir(filepath.Dir(engine.ViewPath(job.Dir, 0))); err != nil || len(left) > 0 {
 		t.Fatalf("left behind: %v, %v", left, err)
 	}
-}
-
-func Example() {
-	dir, err := os.MkdirTemp("", "engine")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	path := filepath.Join(dir, "in.jsonl")
-	if err := os.WriteFile(path, []byte(page(1)+"\n"+page(2)+"\n"), 0o600); err != nil {
-		fmt.Println(err)
-		return
-	}
-	run, err := rundir.Open(filepath.Join(dir, "run"))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	cfg := config.Default()
-	analyzer, release, err := method.NewAnalyzer(cfg.Features)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	job := &engine.Job{Config: cfg, Dir: run, Analyzer: analyzer, Splits: []data.Split{{Path: path, Format: "jsonl", Size: -1, End: -1}}}
-	rec, err := engine.Fingerprint.Execute(context.Background(), job, 0, 2)
-	fmt.Println(rec.RowsOut, "documents in", rec.Outputs, err)
-	fmt.Println(release(), run.Close(), os.RemoveAll(dir))
-	// Output:
-	// 2 documents in [fingerprints/part-00000.parquet state/views/part-00000 state/frames/part-00000 state/signatures/part-00000 quarantine/part-00000.jsonl] <nil>
-	// <nil> <nil> <nil>
 }
