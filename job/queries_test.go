@@ -61,12 +61,12 @@ ask("spark", count)
 `,
 }
 
-// answers has DuckDB and pandas answer the questions of docs/questions.md, which
-// must give the same.
+// answers has DuckDB answer the questions of docs/questions.md, and pandas or
+// Spark beside it, which must give the same.
 const answers = `
 import re, sys
 import duckdb
-docs, crawl = sys.argv[1:]
+docs, crawl, beside = sys.argv[1:]
 page = open(docs + "/questions.md").read()
 questions = re.findall("\x60\x60\x60sql\n(.*?);\n\x60\x60\x60", page, re.S)
 load, *programs = re.findall("\x60\x60\x60python\n(.*?)\x60\x60\x60", page, re.S)
@@ -74,16 +74,34 @@ load, *programs = re.findall("\x60\x60\x60python\n(.*?)\x60\x60\x60", page, re.S
 def plain(rows):
     return [tuple(None if v is None or v != v else str(v) if isinstance(v, str) else round(float(v), 4) for v in row) for row in rows]
 
+def views(engine):
+    text = re.sub("(?m)^--.*\n", "", open(docs + "/" + engine + ".sql").read())
+    return [view for view in text.split(";\n") if view.strip()]
+
 duckdb.sql("SET VARIABLE crawl = '%s'" % crawl)
-for view in re.sub("(?m)^--.*\n", "", open(docs + "/duckdb.sql").read()).split(";\n"):
-    if view.strip():
-        duckdb.sql(view)
-space = {}
-exec(load, space)
+for view in views("duckdb"):
+    duckdb.sql(view)
+if beside == "pandas":
+    space = {}
+    exec(load, space)
+
+    def other(question, program):
+        exec(program, space)
+        return space["answer"].itertuples(index=False, name=None)
+else:
+    from pyspark.sql import SparkSession
+    spark = (SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+             .config("spark.sql.shuffle.partitions", "1").config("spark.driver.bindAddress", "127.0.0.1").getOrCreate())
+    spark.sparkContext.setLogLevel("ERROR")
+    spark.sql("SET crawl = " + crawl)
+    for view in views("spark"):
+        spark.sql(view)
+
+    def other(question, program):
+        return spark.sql(question).collect()
 for question, program in zip(questions, programs, strict=True):
-    exec(program, space)
-    pandas, sql = plain(space["answer"].itertuples(index=False, name=None)), plain(duckdb.sql(question).fetchall())
-    assert pandas == sql, (question, sql[:3], pandas[:3])
+    theirs, sql = plain(other(question, program)), plain(duckdb.sql(question).fetchall())
+    assert theirs == sql, (question, sql[:3], theirs[:3])
     print(len(sql))
 `
 
@@ -111,18 +129,20 @@ func TestQueries(t *testing.T) {
 	cfg.Library = config.Library{Path: filepath.Join(dir, "lib"), Night: "2026-11-20"} // as the command takes it from the folder's name
 	out := filepath.Join(dir, "night=2026-11-20")
 	runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{sample}, Out: out, Config: cfg})
-	t.Run("pandas", func(t *testing.T) {
-		python, err := exec.LookPath("python3")
-		if err != nil || exec.Command(python, "-c", "import duckdb, pandas, pyarrow").Run() != nil {
-			t.Skip("python3 has no duckdb, pandas and pyarrow: the queries are not compared")
-		}
-		cmd := exec.Command(python, "-c", answers, docs, filepath.Join(sample, "pages-*.jsonl*"))
-		cmd.Dir, cmd.Stderr = out, t.Output()
-		said, err := cmd.Output()
-		if rows := strings.Fields(string(said)); err != nil || len(rows) != 10 {
-			t.Fatalf("%v: %d answers: %s", err, len(rows), rows)
-		}
-	})
+	for beside, needs := range map[string]string{"pandas": "duckdb, pandas, pyarrow", "spark": "duckdb, pyspark"} {
+		t.Run(beside, func(t *testing.T) {
+			python, err := exec.LookPath("python3")
+			if err != nil || exec.Command(python, "-c", "import "+needs).Run() != nil {
+				t.Skipf("python3 has not all of %s: the answers are not compared", needs)
+			}
+			cmd := exec.Command(python, "-c", answers, docs, filepath.Join(sample, "pages-*.jsonl*"), beside)
+			cmd.Dir, cmd.Stderr = out, t.Output()
+			said, err := cmd.Output()
+			if rows := strings.Fields(string(said)); err != nil || len(rows) != 10 {
+				t.Fatalf("%v: %d answers: %s", err, len(rows), rows)
+			}
+		})
+	}
 	for name, script := range engines {
 		t.Run(name, func(t *testing.T) {
 			if name == "pyspark" && testing.Short() {
