@@ -9,9 +9,9 @@ import (
 	"strconv"
 
 	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/neardup/neardup/data/internal/inflate"
 	"github.com/neardup/neardup/data/internal/stream"
 )
 
@@ -62,7 +62,7 @@ type bodies struct {
 	src     bytes.Reader
 	gzip    stream.GzipMembers
 	in      *bufio.Reader // of gzip
-	flate   inflate.Reader
+	flate   io.ReadCloser
 	brotli  brotli.Reader
 	zstd    *zstd.Decoder
 	damaged bool // the body that was decoded last, rather than cut off
@@ -129,22 +129,17 @@ func (d *bodies) undo(encoding string, body []byte, buf *[]byte) (out []byte, en
 	return text.Bytes(), ended, nil
 }
 
-// read returns in, at the start of src.
-func (d *bodies) read() *bufio.Reader {
-	if d.in == nil {
-		d.in = bufio.NewReader(nil)
-	}
-	d.in.Reset(&d.src)
-	return d.in
-}
-
 // decoder returns the decoder of a content encoding; nil when body is not, or
 // cannot be told to be, in it.
 func (d *bodies) decoder(encoding string, body []byte) io.Reader {
 	d.src.Reset(body)
 	switch encoding {
 	case "gzip", "x-gzip":
-		if d.gzip.Reset(d.read()) == nil {
+		if d.in == nil {
+			d.in = bufio.NewReader(nil)
+		}
+		d.in.Reset(&d.src)
+		if d.gzip.Reset(d.in) == nil {
 			return &d.gzip
 		}
 	case "deflate": // zlib by the standard, bare by custom
@@ -153,9 +148,17 @@ func (d *bodies) decoder(encoding string, body []byte) io.Reader {
 		} else if looksLikeText(body) {
 			return nil
 		}
+		d.src.Reset(stream.DeflatePrimer)
+		if d.flate == nil {
+			d.flate = flate.NewReader(&d.src)
+		} else if d.flate.(flate.Resetter).Reset(&d.src, nil) != nil {
+			return nil
+		}
+		err := stream.Forget(d.flate)
 		d.src.Reset(body)
-		d.flate.Reset(d.read())
-		return &d.flate
+		if err == nil && d.flate.(flate.Resetter).Reset(&d.src, nil) == nil {
+			return d.flate
+		}
 	case "br":
 		if !looksLikeText(body) && d.brotli.Reset(&d.src) == nil {
 			return &d.brotli

@@ -6,15 +6,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"math/bits"
 	"slices"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
-
-	"github.com/neardup/neardup/data/internal/inflate"
 )
 
 // codec decompresses one member after the other: gzip members or zstandard
@@ -42,9 +39,9 @@ func newCodec(c Compression, dictionary []byte, window uint64) (codec, error) {
 	return &zstdFrames{zstd: z, window: window}, nil
 }
 
-// inflated appends the text of the member that starts at in's place to dst:
+// inflate appends the text of the member that starts at in's place to dst:
 // errLarge if it is more than most bytes.
-func inflated(dst []byte, c codec, in *bufio.Reader, most int) ([]byte, error) {
+func inflate(dst []byte, c codec, in *bufio.Reader, most int) ([]byte, error) {
 	if err := c.reset(in); err != nil {
 		return dst, err
 	}
@@ -68,53 +65,55 @@ var errLarge = errors.New("a large member")
 
 // GzipMembers decompresses gzip members, each on its own.
 type GzipMembers struct {
-	header gzip.Reader // reads the members' headers
-	in     *bufio.Reader
-	text   inflate.Reader
-	sum    uint32
-	size   uint32 // modulo 2³²
-	err    error  // ended the member
+	gzip.Reader
+	primer bytes.Reader
 }
 
 // Reset starts the member at the reader's place; the next one starts where the
 // reader is when Read has returned io.EOF.
 func (g *GzipMembers) Reset(in *bufio.Reader) error {
-	if err := g.header.Reset(in); err != nil {
+	g.primer.Reset(primer)
+	if err := forget(g, g.Reader.Reset(&g.primer)); err != nil {
+		return err
+	}
+	if err := g.Reader.Reset(in); err != nil {
 		return fmt.Errorf("gzip: %w", unexpected(err))
 	}
-	g.in, g.sum, g.size, g.err = in, 0, 0, nil
-	g.text.Reset(in)
+	g.Multistream(false)
 	return nil
 }
 
+// primer is a gzip member of no bytes. In damaged data there may be Huffman
+// trees without codes, for which the decompressor uses those that it had
+// before: what comes out depends on what it read last. Behind the primer,
+// which has a dynamic block with two trees, that is always the same.
+var primer = append(append([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255}, DeflatePrimer...), 0, 0, 0, 0, 0, 0, 0, 0)
+
+// DeflatePrimer is the deflate stream of that member; see Forget.
+var DeflatePrimer = []byte{0x05, 0xc0, 0x81, 0x00, 0x00, 0x00, 0x00, 0x00, 0x10, 0xff, 0xd5, 0x04}
+
+// forget reads z, which was reset to a primer, to its end.
+func forget(z io.Reader, err error) error {
+	var none [1]byte
+	for err == nil {
+		_, err = z.Read(none[:])
+	}
+	if !errors.Is(err, io.EOF) {
+		return fmt.Errorf("deflate: the primer: %w", err)
+	}
+	return nil
+}
+
+// Forget reads z, a decompressor of deflate that was reset to DeflatePrimer, to
+// its end: what it makes of damaged data depends no more on what it read before.
+func Forget(z io.Reader) error { return forget(z, nil) }
+
 func (g *GzipMembers) Read(p []byte) (int, error) {
-	if g.err != nil {
-		return 0, g.err
-	}
-	n, err := g.text.Read(p)
-	g.sum = crc32.Update(g.sum, crc32.IEEETable, p[:n])
-	g.size += uint32(n)
-	if errors.Is(err, io.EOF) {
-		err = g.check()
-	}
+	n, err := g.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = fmt.Errorf("gzip: %w", err)
 	}
-	g.err = err
 	return n, err
-}
-
-// check reads the checksum and the size that a member ends with: io.EOF if they are
-// those of its text.
-func (g *GzipMembers) check() error {
-	var end [8]byte
-	if _, err := io.ReadFull(g.in, end[:]); err != nil {
-		return unexpected(err)
-	}
-	if binary.LittleEndian.Uint32(end[:]) != g.sum || binary.LittleEndian.Uint32(end[4:]) != g.size {
-		return gzip.ErrChecksum
-	}
-	return io.EOF
 }
 
 func (g *GzipMembers) reset(in *bufio.Reader) error { return g.Reset(in) }

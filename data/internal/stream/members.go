@@ -349,7 +349,7 @@ func (m *Members) take(at int64) error {
 	if m.options.Unverified {
 		most = heldUnverified
 	}
-	m.inflated, err = inflated(m.inflated[:0], m.codec, m.in, most)
+	m.inflated, err = inflate(m.inflated[:0], m.codec, m.in, most)
 	m.text = m.inflated
 	if errors.Is(err, errLarge) {
 		if m.text = nil; m.options.Unverified || m.options.Once && m.compression == Gzip {

@@ -218,7 +218,7 @@ func (a *ahead) guess(b *block, c codec, in *bufio.Reader) {
 		in.Reset(&src)
 		from := len(b.text)
 		var err error
-		if b.text, err = inflated(b.text, c, in, held); err != nil {
+		if b.text, err = inflate(b.text, c, in, held); err != nil {
 			if b.text = b.text[:from]; sure { // it is cut off here, or damaged: who goes through the members finds out
 				return
 			}
