@@ -495,7 +495,7 @@ func TestTooManyBadRecords(t *testing.T) {
 func TestManyEmptyAndManyIdentical(t *testing.T) {
 	n := int64(100_000)
 	if testing.Short() {
-		n = 5000
+		n = 1500
 	}
 	dir := t.TempDir()
 	for name, page := range map[string]string{"empty": "", "blank": " \\n\\t ", "identical": text(1, 40)} {
@@ -536,7 +536,12 @@ func TestSampleAgainstItsTruth(t *testing.T) {
 		config.PresetBalanced: more,
 		config.PresetThorough: more,
 	} {
-		t.Run(preset, func(t *testing.T) { sampleAgainstItsTruth(t, preset, shares) })
+		t.Run(preset, func(t *testing.T) {
+			if preset != config.PresetBalanced && testing.Short() {
+				t.Skip("another preset")
+			}
+			sampleAgainstItsTruth(t, preset, shares)
+		})
 	}
 }
 

@@ -28,11 +28,11 @@ import (
 // comparison of all documents of all nights with each other, with any number of
 // workers.
 func TestTenNights(t *testing.T) {
-	count, presets := 10, []string{config.PresetClassic, config.PresetBalanced}
 	if testing.Short() {
-		count, presets = 7, presets[1:]
+		t.Skip("makes forty runs")
 	}
-	for _, preset := range presets {
+	const count = 10
+	for _, preset := range []string{config.PresetClassic, config.PresetBalanced} {
 		t.Run(preset, func(t *testing.T) {
 			t.Parallel()
 			cfg, err := config.Default().WithPreset(preset)
@@ -127,6 +127,9 @@ func TestDeletedNeverAppearsAgain(t *testing.T) {
 
 // An id may be as long as a record, in every table and over nights.
 func TestLongIDs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("handles much")
+	}
 	t.Parallel()
 	dir := t.TempDir()
 	long := strings.Repeat("i", 2<<20)

@@ -256,7 +256,11 @@ func first(run string, _ *job.Summary) string { return run }
 
 // A page has some MB at most, whatever the run.
 func TestSizeIsBounded(t *testing.T) {
-	in := lines(t, 160, func(i int) (string, string, string) {
+	n := 160
+	if testing.Short() {
+		n = 48
+	}
+	in := lines(t, n, func(i int) (string, string, string) {
 		text := words(3000, i/4)
 		for j := range 1 + i%4*20 {
 			text = strings.Replace(text, fmt.Sprintf("w%x ", (j*37*7919+i/4*104729)%65521), fmt.Sprintf("\u202e\u202e%d ", i), 1)

@@ -476,8 +476,11 @@ func checkFound(t *testing.T, some, all []data.Pair) {
 // Enough fingerprints for every path of the join in memory, compiled for this
 // package: the shuffle and the disk find the same pairs.
 func TestManyFingerprints(t *testing.T) {
-	n := sized(300_000)
-	for _, bits := range []int{64, 128} {
+	n, widths := sized(300_000), []int{64, 128}
+	if testing.Short() {
+		widths = widths[:1]
+	}
+	for _, bits := range widths {
 		cfg := config.Default()
 		cfg.Match.Verify, cfg.Features.Bits = config.VerifyNone, bits
 		dir := openRun(t)
