@@ -13,11 +13,15 @@ import (
 // compressed before and meanwhile.
 func TestZstdCodec(t *testing.T) {
 	codec := codecs[compress.Codecs.Zstd].(zstdCodec)
+	rounds := 50
+	if testing.Short() {
+		rounds = 12
+	}
 	var group sync.WaitGroup
 	for worker := range 4 {
 		group.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(worker), 1))
-			for range 50 {
+			for range rounds {
 				page := make([]byte, r.IntN(300_000))
 				values := 1 + r.IntN(256)
 				for i := range page {

@@ -345,6 +345,9 @@ func TestOpenWhileLocked(t *testing.T) {
 // No answer that is asked for after a deletion has the deleted page, while
 // others ask all the time.
 func TestServiceNeverServesDeleted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("loads all cores")
+	}
 	dir := t.TempDir()
 	const pages = 12
 	all := map[string][]string{}
