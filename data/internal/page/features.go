@@ -481,6 +481,40 @@ const (
 	onTold             // none: it has a paragraph that tells something
 )
 
+// lineage is where the elements around a node, itself among them, meet what the
+// features ask for.
+type lineage struct {
+	chunk   int32 // the outermost that is not on the path to the main element, or the node itself if it is on it
+	section int32 // the outermost that is in the same tags
+	h1      int32 // the innermost on the path to the page's heading
+	body    int32 // the innermost on the path to the body
+}
+
+// trace finds the lineage of all nodes, a node's from its parent's, which stands before
+// it: climbing from each block takes the square of the depth.
+func (x *Extractor) trace() {
+	x.lineages = slices.Grow(x.lineages[:0], len(x.nodes))[:len(x.nodes)]
+	x.lineages[0] = lineage{}
+	for i := 1; i < len(x.nodes); i++ {
+		n := &x.nodes[i]
+		up := &x.nodes[n.parent]
+		l := x.lineages[n.parent]
+		if up.on&onMain != 0 {
+			l.chunk = int32(i)
+		}
+		if up.within != n.within {
+			l.section = int32(i)
+		}
+		if n.on&onH1 != 0 {
+			l.h1 = int32(i)
+		}
+		if n.on&onBody != 0 {
+			l.body = int32(i)
+		}
+		x.lineages[i] = l
+	}
+}
+
 // path marks the nodes from at to the root.
 func (x *Extractor) path(at int32, bit uint8) {
 	for ; at >= 0; at = x.nodes[at].parent {
@@ -551,6 +585,7 @@ func (x *Extractor) fill() {
 	x.path(main, onMain)
 	x.path(heading, onH1)
 	x.path(body, onBody)
+	x.trace()
 	x.fillPage()
 	x.fillSequence()
 	x.fillProse()
@@ -741,12 +776,9 @@ func (x *Extractor) fillPlace(i int, main, heading int32) {
 	x.set(fSiblings, i, lg(parent.end-parent.first))
 	x.set(fIndex, i, lg(int32(i)-parent.first))
 
-	chunk := k.node
-	for chunk > 0 && x.nodes[x.nodes[chunk].parent].on&onMain == 0 {
-		chunk = x.nodes[chunk].parent
-	}
-	x.places[i].chunk = chunk
-	c := &x.nodes[chunk]
+	l := &x.lineages[k.node]
+	x.places[i].chunk = l.chunk
+	c := &x.nodes[l.chunk]
 	around(fChunkTag, c)
 	x.set(fChunkMass, i, share(c.mass, root.mass))
 	x.set(fChunkDepth, i, cap7(int32(c.depth)))
@@ -763,10 +795,7 @@ func (x *Extractor) fillPlace(i int, main, heading int32) {
 	x.set(fMainMass, i, share(m.own(), root.own()))
 	x.set(fMainLinked, i, share(m.linked, m.mass))
 
-	s := n
-	for s.parent >= 0 && x.nodes[s.parent].within == s.within {
-		s = &x.nodes[s.parent]
-	}
+	s := &x.nodes[l.section]
 	x.set(fSectionMass, i, share(s.mass, root.mass))
 	x.set(fSectionLinked, i, share(s.linked, s.mass))
 
@@ -774,11 +803,8 @@ func (x *Extractor) fillPlace(i int, main, heading int32) {
 	if heading < 0 {
 		return
 	}
-	shared, up := n, int32(1)
-	for shared.on&onH1 == 0 {
-		shared, up = &x.nodes[shared.parent], up+1
-	}
-	x.set(fH1Up, i, cap7(up))
+	shared := &x.nodes[l.h1]
+	x.set(fH1Up, i, cap7(1+int32(n.depth)-int32(shared.depth)))
 	x.set(fH1Mass, i, share(shared.own(), root.own()))
 	x.set(fH1Depth, i, cap7(int32(x.nodes[heading].depth)-int32(shared.depth)))
 	x.set(fH1Side, i, 1)
@@ -828,12 +854,11 @@ func side(i, first, end int) uint8 {
 func (x *Extractor) fillBody(i int, body int32) {
 	n, b, root := &x.nodes[x.blocks[i].node], &x.nodes[body], &x.nodes[0]
 	x.set(fBodySide, i, side(i, int(b.first), int(b.end)))
-	at, up, prose := n, int32(0), n.prose
-	for at.on&onBody == 0 {
-		at, up = &x.nodes[at.parent], up+1
-		if up < 3 {
-			prose = max(prose, at.prose)
-		}
+	up := int32(n.depth) - int32(x.nodes[x.lineages[x.blocks[i].node].body].depth)
+	prose := n.prose
+	for at, left := n, min(up, 2); left > 0; left-- {
+		at = &x.nodes[at.parent]
+		prose = max(prose, at.prose)
 	}
 	x.set(fBodyUp, i, cap7(up))
 	x.set(fBodyMass, i, share(b.own(), root.own()))

@@ -32,6 +32,7 @@ type Extractor struct {
 	grouping  counter   // of the groups
 	stretches []stretch // of prose
 	places    []place   // of the blocks
+	lineages  []lineage // of the nodes
 	features  []uint8   // by feature, then by block
 	stride    int       // blocks that a feature has room for
 	scores    []int32   // of the blocks
