@@ -26,8 +26,10 @@ func newPlan(std streams) *cobra.Command {
 		Long: `Reads a sample of the inputs, times it on this machine, plants edited copies
 into it and has every preset find them. Prints how many documents there are
 about, the time, memory and disk of each preset, its precision and recall on the
-planted sample, and which one to take. It writes nothing.`,
+planted sample, and which one to take. With --library it counts what the nights
+in the library take, and how much this one adds to it. It writes nothing.`,
 		Example: `  neardup plan crawl/2026-11-20/*.warc.gz
+  neardup plan crawl/2026-11-20 --library lib
   neardup plan pages.parquet --documents 5000 --json`,
 		Args: needInput,
 		RunE: s.run(func(cmd *cobra.Command, cfg config.Config, args []string) error {
@@ -46,7 +48,7 @@ planted sample, and which one to take. It writes nothing.`,
 	}
 	cmd.Flags().IntVar(&o.Documents, "documents", 2000, "documents of the sample")
 	bindJSON(cmd.Flags(), &asJSON)
-	s.bind(cmd.Flags(), "format", "encoding", "id-column", "text-column", "templates")
+	s.bind(cmd.Flags(), "format", "encoding", "id-column", "text-column", "templates", "library")
 	s.bindAll(cmd.Flags())
 	return cmd
 }
@@ -75,6 +77,9 @@ func printPlan(w io.Writer, l message.Language, p *plan.Plan) error {
 	out.Row(l.Text("documents"), l.Text("%s (from a sample of %s in %s; %s skipped)", number, l.Count(int64(p.Sampled), "document"), l.Count(int64(p.SampledFrom), "split"), l.Count(int64(p.Skipped), "record")))
 	out.Row(l.Text("texts"), l.Text("%.0f characters on average", p.Characters))
 	out.Row(l.Text("length"), l.Text("in the sample: normal %d, short %d, empty %d; of at most 160 letters %d", p.LengthClasses["normal"], p.LengthClasses["short"], p.LengthClasses["empty"], p.ShortTexts))
+	if p.Library != nil {
+		out.Row(l.Text("library"), l.Text("%s in %s (%s)", l.Count(p.Library.Documents, "document"), l.Count(int64(p.Library.Nights), "earlier night"), p.Library.Path))
+	}
 	if err := out.Write(w); err != nil {
 		return err
 	}
@@ -93,8 +98,12 @@ func printPlan(w io.Writer, l message.Language, p *plan.Plan) error {
 			best = r
 		}
 	}
+	note := l.Text("time is that of this machine when it does nothing else. CPU is the time of all cores together. disk is the most that the run directory takes if no document is left out.")
+	if p.Library != nil {
+		note += l.Text(" The library takes %s of the time, and grows by about %s.", about(best.Library), show.Bytes(best.Growth))
+	}
 	_, err := fmt.Fprintf(w, "\n%s\n%s\n\n%s\n",
-		fill(l.Text("time is that of this machine when it does nothing else. CPU is the time of all cores together. disk is the most that the run directory takes if no document is left out.")),
+		fill(note),
 		fill(l.Text("precision and recall are of edited copies planted into the sample, a fifth of each page changed, with their 95 %% interval. Documents that resemble each other by themselves count as right if they share half of their character 5-grams. classic has no verification: its precision is an estimate for all documents.")),
 		l.Text("take --preset %s --memory %s: of the planted duplicates it finds %.1f %%, and %.1f %% of what it reports is right", p.Recommended, p.Memory, 100*best.Recall.Value, 100*best.Precision.Value))
 	return err

@@ -22,6 +22,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/clean"
+	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine"
@@ -34,6 +35,7 @@ import (
 	"github.com/neardup/neardup/job/internal/stage/boilerplate"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash/hamming"
+	"github.com/neardup/neardup/simhash/template"
 )
 
 // Options say how much of the dump is looked at.
@@ -61,6 +63,15 @@ type Plan struct {
 	Recommended   string         `json:"recommended"` // preset
 	Why           string         `json:"why"`
 	Memory        string         `json:"memory"` // what to give --memory
+
+	Library *earlier `json:"library,omitempty"` // nil without one
+}
+
+// earlier is what a library has of the nights before.
+type earlier struct {
+	Path      string `json:"path"`
+	Nights    int    `json:"nights"`
+	Documents int64  `json:"documents"`
 }
 
 // preset is what a preset would take and find.
@@ -69,12 +80,14 @@ type preset struct {
 	Distance    int        `json:"distance"`
 	Fingerprint float64    `json:"fingerprint_seconds"` // reading included
 	Match       float64    `json:"match_seconds"`
-	Clean       float64    `json:"clean_seconds"` // the clean dump: reading again and packing
+	Clean       float64    `json:"clean_seconds"`   // the clean dump: reading again and packing
+	Library     float64    `json:"library_seconds"` // comparing with the library, and adding to it
 	Total       float64    `json:"total_seconds"`
 	CPU         float64    `json:"cpu_seconds"`   // of all cores together
 	Memory      int64      `json:"memory_bytes"`  // peak, all in memory
 	Disk        int64      `json:"disk_bytes"`    // of the run directory at its end, if no document is left out
 	Scratch     int64      `json:"scratch_bytes"` // more of it before the end
+	Growth      int64      `json:"library_bytes"` // of the library
 	Precision   eval.Share `json:"precision"`     // on the planted sample; of a preset without verification reckoned up to the whole dump
 	Recall      eval.Share `json:"recall"`        // on the planted sample
 
@@ -128,6 +141,18 @@ const (
 	furtherSeconds = 1.8e-6
 )
 
+// Seconds of one core that a library takes: for each document of the night, which is
+// looked up there and added to it, and for each of the library, which streams past.
+// From runs with a library of up to 153,000 documents (job/docs/benchmarks/plan.md).
+const (
+	nightSeconds   = 24e-6
+	earlierSeconds = 6e-6
+)
+
+// sampledPage is what a library keeps of a page that was read to learn the template of
+// its site, in bytes, until there is one.
+const sampledPage = 1100
+
 // unpackShare is what reading a text from the run's own table takes of what
 // packing it for the clean dump does.
 const unpackShare = 0.25
@@ -143,6 +168,9 @@ func New(ctx context.Context, cfg config.Config, inputs []string, o Options) (*P
 		return nil, err
 	}
 	p := s.plan
+	if p.Library, err = open(cfg); err != nil {
+		return nil, err
+	}
 	if err := s.look(o); err != nil {
 		return nil, err
 	}
@@ -184,6 +212,33 @@ func sample(ctx context.Context, cfg config.Config, inputs []string, o Options) 
 	return s, nil
 }
 
+// open looks into the library of cfg, and refuses one that a run would refuse. A
+// folder without one is that of a first night.
+func open(cfg config.Config) (*earlier, error) {
+	if cfg.Library.Path == "" {
+		return nil, nil
+	}
+	e := &earlier{Path: cfg.Library.Path}
+	m, err := library.ReadManifest(e.Path)
+	if errors.Is(err, library.ErrNone) {
+		return e, nil
+	}
+	if err != nil || len(m.Nights) == 0 {
+		return e, err
+	}
+	settings, err := method.LibrarySettings(cfg)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range m.Nights {
+		if cfg.Library.Night == "" || n.Name < cfg.Library.Night {
+			e.Nights++
+			e.Documents += n.Live()
+		}
+	}
+	return e, library.CompareSettings(m.Settings, settings)
+}
+
 // spent is the processor time of this process in seconds.
 func spent() float64 { return machine.ProcessorTime().Seconds() }
 
@@ -202,6 +257,7 @@ type sampler struct {
 	packing  float64    // the same for compressing the text again
 	packed   float64    // bytes of a document in the clean dump
 	ids      float64    // bytes of a document's id
+	sites    float64    // share of the sample that is of a site
 	learn    float64    // share of the input that is read to learn templates
 	splits   int        // that can be read at once
 	first    data.Split
@@ -381,13 +437,17 @@ func (s *sampler) look(o Options) (err error) {
 	if err := s.pack(); err != nil {
 		return err
 	}
-	text, ids := 0, 0
+	text, ids, sites := 0, 0, 0
 	for i := range s.docs {
+		if len(template.Site(s.docs[i].ID)) > 0 {
+			sites++
+		}
 		text += len(s.docs[i].Text)
 		ids += len(s.docs[i].ID)
 	}
 	s.plan.TextBytes = float64(text) / float64(len(s.docs))
 	s.ids = float64(ids) / float64(len(s.docs))
+	s.sites = float64(sites) / float64(len(s.docs))
 	s.plan.Characters = float64(characters) / float64(len(s.docs))
 	return nil
 }
@@ -479,13 +539,19 @@ func (s *sampler) preset(name string, workers int) (preset, error) {
 		// A split is read by one, and packed by all.
 		p.Clean = max(again*n/readers, (again+s.packing)*n/cores)
 	}
-	p.Total = p.Fingerprint + p.Match + p.Clean
+	if l := s.plan.Library; l != nil {
+		p.Library = n*nightSeconds + float64(l.Documents)*earlierSeconds
+	}
+	p.Total = p.Fingerprint + p.Match + p.Clean + p.Library
 	printed := n * (tableDisk[verified] + s.ids/4) // ids are packed
 	p.Disk, p.Scratch = int64(printed), int64(n*(scratchDisk[verified]+s.ids))
 	if m.Signs() {
 		p.Scratch += int64(n * signatureDisk)
 	}
-	p.CPU = p.Match*cores + n*(s.reading+s.printing[verified])*(1+s.learn)
+	if s.plan.Library != nil { // the same columns, and samples
+		p.Growth = int64(printed + n*s.learn*s.sites*sampledPage)
+	}
+	p.CPU = p.Library + p.Match*cores + n*(s.reading+s.printing[verified])*(1+s.learn)
 	if source.Extracts(s.format) {
 		p.Disk += int64(n * s.packed) // the extracted texts
 	}

@@ -12,7 +12,10 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/eval"
 	"github.com/neardup/neardup/job/internal/plan"
 )
@@ -138,4 +141,70 @@ func ExampleNew() {
 	// Output:
 	// 300 documents in 3 files
 	// <nil>
+}
+
+// TestLibrary counts the nights before, what they take, and what this one adds to
+// them: within a quarter of what the run then adds.
+func TestLibrary(t *testing.T) {
+	dir, err := dump(3000, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	lib := filepath.Join(t.TempDir(), "lib")
+	cfg := config.Default()
+	cfg.Library.Path = lib
+	planned := func(cfg config.Config) *plan.Plan {
+		t.Helper()
+		p, err := plan.New(context.Background(), cfg, []string{dir}, plan.Options{Documents: 300, Workers: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	run := func(night string) *library.Manifest {
+		t.Helper()
+		cfg := cfg
+		cfg.Library.Night = night
+		if _, err := job.Run(context.Background(), job.Request{Command: job.CommandRun, Inputs: []string{dir}, Out: filepath.Join(t.TempDir(), night), Config: cfg, Engine: local.New(2)}); err != nil {
+			t.Fatal(err)
+		}
+		m, err := library.ReadManifest(lib)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+
+	before := planned(cfg)
+	if l := before.Library; l == nil || l.Nights != 0 || l.Documents != 0 {
+		t.Errorf("of no library: %+v", l)
+	}
+	m := run("2026-11-20")
+	if added, planned := m.Bytes(), before.Presets[1].Growth; float64(planned) < 0.75*float64(added) || float64(planned) > 1.25*float64(added) {
+		t.Errorf("it grows by %d bytes, of %d planned", added, planned)
+	}
+	run("2026-11-21")
+
+	after := planned(cfg)
+	if l := after.Library; l.Nights != 2 || l.Documents != 6000 || l.Path != lib {
+		t.Errorf("of two nights: %+v", l)
+	}
+	for i, p := range after.Presets {
+		if least := before.Presets[i].Library; least <= 0 || p.Library <= least || p.CPU <= p.Library || math.Abs(p.Total-p.Fingerprint-p.Match-p.Clean-p.Library) > 1e-9 {
+			t.Errorf("%s: %+v, of an empty library %v", p.Name, p, least)
+		}
+	}
+	cfg.Library.Night = "2026-11-21" // again: what comes after counts for nothing
+	if l := planned(cfg).Library; l.Nights != 1 || l.Documents != 3000 {
+		t.Errorf("before the second night: %+v", l)
+	}
+	cfg.Library = config.Library{}
+	if p := planned(cfg); p.Library != nil || p.Presets[1].Library != 0 || p.Presets[1].Growth != 0 {
+		t.Errorf("without a library: %+v", p)
+	}
+	cfg.Library.Path, cfg.Features.Bits = lib, 128
+	if _, err := plan.New(context.Background(), cfg, []string{dir}, plan.Options{}); !errors.Is(err, library.ErrSettings) {
+		t.Errorf("of other settings: %v", err)
+	}
 }
