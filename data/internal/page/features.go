@@ -277,12 +277,14 @@ func hasPrice(text []byte) bool {
 	return false
 }
 
-// Cues: words that tell what follows a heading.
-var cueWords = [...][]string{
-	{"related", "recommend", "popular", "trending", "most read", "you may", "you might", "also like", "latest", "more from", "more stor", "see also", "next", "previous", "read more", "learn more",
-		"相关", "推荐", "热门", "热点", "排行", "猜你喜欢", "更多", "上一篇", "下一篇", "精彩", "相關", "推薦", "熱門", "延伸閱讀"},
-	{"comment", "reply", "replies", "leave a", "评论", "回复", "留言", "評論", "网友"},
-	{"share", "subscribe", "newsletter", "sign up", "log in", "sign in", "cookie", "privacy", "terms", "follow us", "contact", "分享", "订阅", "登录", "注册", "隐私", "声明"},
+// Cues: words that tell what follows a heading, of three kinds.
+var cueWords = [...][][]byte{
+	bytes.Split([]byte("related|recommend|popular|trending|most read|you may|you might|also like|latest|more from|more stor|see also|next|previous|read more|learn more|"+
+		"相关|推荐|热门|热点|排行|猜你喜欢|更多|上一篇|下一篇|精彩|相關|推薦|熱門|延伸閱讀"), []byte("|")),
+	bytes.Split([]byte("comment|reply|replies|leave a|"+
+		"评论|回复|留言|評論|网友"), []byte("|")),
+	bytes.Split([]byte("share|subscribe|newsletter|sign up|log in|sign in|cookie|privacy|terms|follow us|contact|"+
+		"分享|订阅|登录|注册|隐私|声明"), []byte("|")),
 }
 
 // cues returns those of a heading, as bits.
@@ -290,7 +292,7 @@ func (x *Extractor) cues(text []byte) (set uint8) {
 	x.small(text[:min(len(text), 240)])
 	for i, list := range cueWords {
 		for _, w := range list {
-			if bytes.Contains(x.lower, []byte(w)) {
+			if bytes.Contains(x.lower, w) {
 				set |= 1 << i
 				break
 			}
