@@ -483,24 +483,24 @@ const (
 	onTold             // none: it has a paragraph that tells something
 )
 
-// lineage is where the elements around a node, itself among them, meet what the
+// ancestors are those of the elements around a node, itself among them, that the
 // features ask for.
-type lineage struct {
+type ancestors struct {
 	chunk   int32 // the outermost that is not on the path to the main element, or the node itself if it is on it
 	section int32 // the outermost that is in the same tags
 	h1      int32 // the innermost on the path to the page's heading
 	body    int32 // the innermost on the path to the body
 }
 
-// trace finds the lineage of all nodes, a node's from its parent's, which stands before
+// findAncestors finds those of all nodes, a node's from its parent's, which stands before
 // it: climbing from each block takes the square of the depth.
-func (x *Extractor) trace() {
-	x.lineages = slices.Grow(x.lineages[:0], len(x.nodes))[:len(x.nodes)]
-	x.lineages[0] = lineage{}
+func (x *Extractor) findAncestors() {
+	x.ancestors = slices.Grow(x.ancestors[:0], len(x.nodes))[:len(x.nodes)]
+	x.ancestors[0] = ancestors{}
 	for i := 1; i < len(x.nodes); i++ {
 		n := &x.nodes[i]
 		up := &x.nodes[n.parent]
-		l := x.lineages[n.parent]
+		l := x.ancestors[n.parent]
 		if up.on&onMain != 0 {
 			l.chunk = int32(i)
 		}
@@ -513,7 +513,7 @@ func (x *Extractor) trace() {
 		if n.on&onBody != 0 {
 			l.body = int32(i)
 		}
-		x.lineages[i] = l
+		x.ancestors[i] = l
 	}
 }
 
@@ -587,7 +587,7 @@ func (x *Extractor) fill() {
 	x.path(main, onMain)
 	x.path(heading, onH1)
 	x.path(body, onBody)
-	x.trace()
+	x.findAncestors()
 	x.fillPage()
 	x.fillSequence()
 	x.fillProse()
@@ -778,7 +778,7 @@ func (x *Extractor) fillPlace(i int, main, heading int32) {
 	x.set(fSiblings, i, lg(parent.end-parent.first))
 	x.set(fIndex, i, lg(int32(i)-parent.first))
 
-	l := &x.lineages[k.node]
+	l := &x.ancestors[k.node]
 	x.places[i].chunk = l.chunk
 	c := &x.nodes[l.chunk]
 	around(fChunkTag, c)
@@ -856,7 +856,7 @@ func side(i, first, end int) uint8 {
 func (x *Extractor) fillBody(i int, body int32) {
 	n, b, root := &x.nodes[x.blocks[i].node], &x.nodes[body], &x.nodes[0]
 	x.set(fBodySide, i, side(i, int(b.first), int(b.end)))
-	up := int32(n.depth) - int32(x.nodes[x.lineages[x.blocks[i].node].body].depth)
+	up := int32(n.depth) - int32(x.nodes[x.ancestors[x.blocks[i].node].body].depth)
 	prose := n.prose
 	for at, left := n, min(up, 2); left > 0; left-- {
 		at = &x.nodes[at.parent]

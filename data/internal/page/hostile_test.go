@@ -124,3 +124,38 @@ func TestHostile(t *testing.T) {
 		t.Errorf("%d pages take more than %v a MB", over, limit)
 	}
 }
+
+// What stands around each node is what climbing from it finds.
+func TestAncestors(t *testing.T) {
+	r := rand.New(rand.NewPCG(29, 29))
+	var x Extractor
+	var deep int
+	for range 200 {
+		html := bytes.ToValidUTF8(hostilePage(r, nil), []byte(string(utf8.RuneError)))
+		x.Parse(html)
+		if x.AppendMain(nil); len(x.blocks) == 0 || len(x.ancestors) != len(x.nodes) {
+			continue // it is not judged
+		}
+		climb := func(at int32, stop func(n, parent *node) bool) int32 {
+			for at > 0 && !stop(&x.nodes[at], &x.nodes[x.nodes[at].parent]) {
+				at = x.nodes[at].parent
+			}
+			return at
+		}
+		for i := range x.nodes {
+			deep = max(deep, int(x.nodes[i].depth))
+			want := ancestors{
+				chunk:   climb(int32(i), func(_, parent *node) bool { return parent.on&onMain != 0 }),
+				section: climb(int32(i), func(n, parent *node) bool { return n.within != parent.within }),
+				h1:      climb(int32(i), func(n, _ *node) bool { return n.on&onH1 != 0 }),
+				body:    climb(int32(i), func(n, _ *node) bool { return n.on&onBody != 0 }),
+			}
+			if x.ancestors[i] != want {
+				t.Fatalf("node %d: %+v, want %+v, of %.300q", i, x.ancestors[i], want, html)
+			}
+		}
+	}
+	if deep < 100 {
+		t.Errorf("no page is deeper than %d", deep)
+	}
+}

@@ -26,16 +26,16 @@ type Extractor struct {
 
 	counter   counter
 	measures  []measures
-	runs      []group   // of like siblings
-	groups    []group   // of blocks in elements alike, anywhere on the page
-	grouped   []int32   // of each block
-	grouping  counter   // of the groups
-	stretches []stretch // of prose
-	places    []place   // of the blocks
-	lineages  []lineage // of the nodes
-	features  []uint8   // by feature, then by block
-	stride    int       // blocks that a feature has room for
-	scores    []int32   // of the blocks
+	runs      []group     // of like siblings
+	groups    []group     // of blocks in elements alike, anywhere on the page
+	grouped   []int32     // of each block
+	grouping  counter     // of the groups
+	stretches []stretch   // of prose
+	places    []place     // of the blocks
+	ancestors []ancestors // of the nodes
+	features  []uint8     // by feature, then by block
+	stride    int         // blocks that a feature has room for
+	scores    []int32     // of the blocks
 	seconds   []int32
 	expected  expectations
 	chosen    []bool // the blocks of the main text
