@@ -10,19 +10,26 @@ import (
 	"github.com/neardup/neardup/simhash/columns"
 )
 
+// Comparer compares the documents of groups: a [mapper.Comparer], or a [Batch], which
+// does so later.
+type Comparer interface {
+	Shared(table int, key uint64, docs []uint64) error
+	Near(a, b []uint64, distance int) error
+}
+
 // Final does the final reduce and the comparison for one partition of keys, one
 // table at a time, where the partial reduce ran elsewhere. It is not safe for
 // concurrent use.
 type Final[F columns.Fingerprint] struct {
 	tiers   mapper.Tiers
-	compare *mapper.Comparer
+	compare Comparer
 	reduce  []*Worker[F] // by segment table; those of a tier share one
 	a, b    []uint64
 }
 
 // NewFinal returns a Final that passes the documents it brings together to
 // compare.
-func NewFinal[F columns.Fingerprint](tiers mapper.Tiers, compare *mapper.Comparer) *Final[F] {
+func NewFinal[F columns.Fingerprint](tiers mapper.Tiers, compare Comparer) *Final[F] {
 	f := &Final[F]{tiers: tiers, compare: compare}
 	for i := range tiers {
 		w := NewWorker[F](&tiers[i])

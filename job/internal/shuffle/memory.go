@@ -22,14 +22,7 @@ type Memory[F columns.Fingerprint] struct {
 	Views  *mapper.Units     // views of all documents, by place; nil without verification
 	Options
 
-	workers []worker // by worker
-}
-
-// worker is the state of one worker.
-type worker struct {
-	compare *mapper.Comparer
-	verify  *mapper.Verifier
-	did     []rundir.TableCount // what it did, by table of mapper.Tables
+	workers []*verdicts // by worker
 }
 
 // Pairs calls emit with the pairs that mapper.Verifier.Pair reports: those that
@@ -48,49 +41,21 @@ func (m *Memory[F]) Pairs(ctx context.Context, emit func(worker int, p data.Pair
 			emit(worker, data.Pair{A: min(a, b), B: max(a, b), Distance: uint8(distance)})
 		})
 	}
-	m.workers = make([]worker, m.Workers)
+	m.workers = make([]*verdicts, m.Workers)
 	for w := range m.workers {
-		m.workers[w] = m.newWorker(w, emit)
+		m.workers[w] = newVerdicts(m.Rule, m.Views, func(p data.Pair) { emit(w, p) })
 	}
 	for _, find := range []func(context.Context) error{m.equal, m.near, m.shared} {
 		if err := find(ctx); err != nil {
 			return err
 		}
 	}
-	for _, k := range m.workers {
-		for table, did := range k.did {
+	for _, w := range m.workers {
+		for table, did := range w.did {
 			m.count(m.Tiers.Tables() + table).Add(did)
 		}
 	}
 	return nil
-}
-
-// newWorker makes the state of worker number. Its Comparer verifies each
-// candidate at once and emits the pair, if it is one.
-func (m *Memory[F]) newWorker(number int, emit func(worker int, p data.Pair)) worker {
-	verify, did := mapper.NewVerifier(m.Rule), make([]rundir.TableCount, len(mapper.Tables))
-	var a, b data.View
-	view := func(doc uint64, v *data.View) error {
-		m.Views.View(uint32(doc), v)
-		return nil
-	}
-	return worker{verify: verify, did: did, compare: mapper.NewComparer(m.Rule, view, func(c mapper.Candidate) error {
-		if c.Table >= 0 {
-			did[c.Table].Candidates++
-		}
-		if c.Table != mapper.Samples && verify.Unlike(m.Views, c.Table, uint32(c.A), uint32(c.B)) {
-			return nil
-		}
-		m.Views.View(uint32(c.A), &a)
-		m.Views.View(uint32(c.B), &b)
-		if p, ok := verify.Pair(&c, &a, &b); ok {
-			if c.Table >= 0 {
-				did[c.Table].Pairs++
-			}
-			emit(number, p)
-		}
-		return nil
-	})}
 }
 
 // document returns the place of the document that Lists calls place.
@@ -220,9 +185,9 @@ func values(sorted []uint64) (did rundir.TableCount) {
 // sampled finds the pairs of documents that share enough of their samples.
 func (m *Memory[F]) sampled(ctx context.Context, found *mapper.Sampled) error {
 	return Each(ctx, m.Workers, m.Views.Len(), func(worker, unit int) error {
-		k := &m.workers[worker]
-		found.Each(k.verify, uint32(unit), func(other uint32) {
-			_ = k.compare.Candidate(mapper.Candidate{A: uint64(unit), B: uint64(other), Table: mapper.Samples}) // which reads memory alone
+		w := m.workers[worker]
+		found.Each(w.verify, uint32(unit), func(other uint32) {
+			_ = w.compare.Candidate(mapper.Candidate{A: uint64(unit), B: uint64(other), Table: mapper.Samples}) // which reads memory alone
 		})
 		return nil
 	})

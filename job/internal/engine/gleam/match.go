@@ -354,15 +354,16 @@ func finalOver[F columns.Fingerprint](w *worker, p packing, m matchPayload) (err
 	}
 	defer func() { err = errors.Join(err, out.Abort()) }()
 	batch := make([]pairs.Pair, 0, batchPairs)
-	verify := engine.NewBatch(reader, p.rule, func(pair data.Pair) error {
+	counts := shuffle.NewCounts(p.tiers, p.rule)
+	compare := &shuffle.Batch{Rule: p.rule, View: reader.View, Counts: counts[p.tiers.Tables():], Emit: func(pair data.Pair) error {
 		if batch = append(batch, pairs.Pair{Pair: pair, Overlap: data.UnknownOverlap()}); len(batch) < batchPairs {
 			return nil
 		}
 		err := out.Add(batch)
 		batch = batch[:0]
 		return err
-	})
-	reduce, counts := shuffle.NewFinal[F](p.tiers, mapper.NewComparer(p.rule, reader.View, verify.Add)), shuffle.NewCounts(p.tiers, p.rule)
+	}}
+	reduce := shuffle.NewFinal[F](p.tiers, compare)
 	references := uint64(0)
 	for table := range came.tables {
 		references += uint64(came.tables[table].Documents())
@@ -372,7 +373,7 @@ func finalOver[F columns.Fingerprint](w *worker, p packing, m matchPayload) (err
 		came.tables[table] = reducer.Postings[F]{}
 	}
 	writeCounts := func() error { return rundir.WriteJSON(countsPath(w.Dir, w.Task), tableCounts{shuffle.Counted(counts)}) }
-	for _, step := range []func() error{verify.Flush, func() error { return out.Add(batch) }, writeCounts, out.Commit} {
+	for _, step := range []func() error{compare.Flush, func() error { return out.Add(batch) }, writeCounts, out.Commit} {
 		if err == nil {
 			err = step()
 		}

@@ -1,0 +1,117 @@
+package shuffle
+
+import (
+	"slices"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/mapper"
+)
+
+// batchDocuments is how many documents the groups of a Batch have before it reads
+// their views. More take more memory, some 150 bytes a document; with fewer the
+// blocks of views are read more often, since each batch reads nearly all of them.
+const batchDocuments = 512 << 10
+
+// Batch compares the documents of groups whose views are on shared storage, where
+// random reads are slow. It collects many groups, reads the view of each of their
+// documents once, in order of document number, and compares them in memory. Not
+// safe for concurrent use.
+type Batch struct {
+	Rule   mapper.Rule
+	View   func(doc uint64, v *data.View) error // reads a view
+	Emit   func(data.Pair) error                // is called with each pair that is the same, or that the texts decide
+	Counts []*Count                             // of mapper.Tables; candidates and pairs are added
+
+	groups []group
+	docs   []uint64 // of all groups, one behind the other
+}
+
+// group is the documents under one key or, if near, those of two fingerprints.
+type group struct {
+	table    int
+	key      uint64
+	near     bool
+	distance int // of the two fingerprints
+	a, b     int // number of documents; b is that of the second fingerprint
+}
+
+// Shared collects a group as [mapper.Comparer.Shared] takes it.
+func (b *Batch) Shared(table int, key uint64, docs []uint64) error {
+	return b.add(group{table: table, key: key, a: len(docs)}, docs)
+}
+
+// Near collects two groups as [mapper.Comparer.Near] takes them.
+func (b *Batch) Near(x, y []uint64, distance int) error {
+	x, y = x[:min(len(x), mapper.MostNear)], y[:min(len(y), mapper.MostNear)]
+	return b.add(group{near: true, distance: distance, a: len(x), b: len(y)}, x, y)
+}
+
+func (b *Batch) add(g group, docs ...[]uint64) error {
+	b.groups = append(b.groups, g)
+	for _, d := range docs {
+		b.docs = append(b.docs, d...)
+	}
+	if len(b.docs) < batchDocuments {
+		return nil
+	}
+	return b.Flush()
+}
+
+// Flush compares the documents of the groups collected so far.
+func (b *Batch) Flush() error {
+	if !b.Rule.Verified { // the fingerprints have decided
+		return b.compare(mapper.NewComparer(b.Rule, b.View, func(c mapper.Candidate) error {
+			return b.Emit(data.Pair{A: c.A, B: c.B, Distance: c.Distance})
+		}))
+	}
+	numbers := slices.Clone(b.docs)
+	slices.Sort(numbers)
+	numbers = slices.Compact(numbers)
+	views := mapper.NewUnits(true)
+	var view data.View
+	for _, doc := range numbers {
+		if err := b.View(doc, &view); err != nil {
+			return err
+		}
+		views.Append(&view)
+	}
+	for i, doc := range b.docs {
+		place, _ := slices.BinarySearch(numbers, doc)
+		b.docs[i] = uint64(place)
+	}
+	var failed error
+	v := newVerdicts(b.Rule, views, func(p data.Pair) {
+		if failed == nil {
+			p.A, p.B = numbers[p.A], numbers[p.B]
+			failed = b.Emit(p)
+		}
+	})
+	if err := b.compare(v.compare); err != nil {
+		return err
+	}
+	for table, did := range v.did {
+		if b.Counts != nil {
+			b.Counts[table].Add(did)
+		}
+	}
+	return failed
+}
+
+// compare passes the groups to c, and forgets them.
+func (b *Batch) compare(c *mapper.Comparer) (err error) {
+	docs := b.docs
+	for _, g := range b.groups {
+		x, y := docs[:g.a], docs[g.a:g.a+g.b]
+		docs = docs[g.a+g.b:]
+		if g.near {
+			err = c.Near(x, y, g.distance)
+		} else {
+			err = c.Shared(g.table, g.key, x)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	b.groups, b.docs = b.groups[:0], b.docs[:0]
+	return nil
+}
