@@ -32,7 +32,7 @@ var layers = []struct {
 	{"job/internal/state", []string{"job/internal/state/…", "job/internal/parallel", "mapper", "data", "simhash/…"}},
 	{"job/internal/history", []string{"job/internal/history", "job/internal/state", "data"}},
 	{"job/internal/counting", []string{"job/internal/counting", "mapper", "data", "simhash/…"}},
-	{"job/internal/shuffle", []string{"job/internal/shuffle", "job/internal/parallel", "job/internal/rundir", "job/internal/state", "mapper", "reducer", "data", "data/lock", "simhash/…"}},
+	{"job/internal/shuffle", []string{"job/internal/shuffle", "job/internal/parallel", "job/internal/rundir", "job/internal/state", "job/internal/state/subset", "mapper", "reducer", "data", "data/lock", "simhash/…"}},
 	{"job/internal/engine", append(parts, "job/internal/engine/…", "job/internal/shuffle")},
 	{"job/internal/summary", append(parts, "job/internal/summary", "job/internal/message", "job/internal/show", "job/internal/engine")},
 	{"job/internal/stage", append(parts, "job/internal/stage/…", "job/internal/summary", "job/internal/message", "job/internal/show", "job/internal/engine", "job/internal/shuffle")},

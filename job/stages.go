@@ -250,7 +250,7 @@ func (r *run) perSplit(ctx context.Context, s Stage, records []rundir.TaskRecord
 		advance, finished = nil, advance
 	}
 	r.Job.Advance, r.Job.Analyzer = advance, nil
-	if s.Analyzes {
+	if s.Analyzes || s.Normalizes {
 		r.Job.Analyzer = r.analyzer
 	}
 	return r.Engine.Each(ctx, r.Job, s.Stage, missing, func(rec rundir.TaskRecord) error {

@@ -36,8 +36,8 @@ func TestStages(t *testing.T) {
 			wrong("has a task for each split, and one")
 		case s.Task != nil && (s.Reads == nil || s.Counts == nil):
 			wrong("does not say what its tasks read of the input and what progress counts: Reads, Counts")
-		case s.Task == nil && (s.Reads != nil || s.Counts != nil || s.Analyzes):
-			wrong("is one task of this process: Reads, Counts and Analyzes are for tasks of splits")
+		case s.Task == nil && (s.Reads != nil || s.Counts != nil || s.Analyzes || s.Normalizes):
+			wrong("is one task of this process: Reads, Counts, Analyzes and Normalizes are for tasks of splits")
 		}
 	}
 }

@@ -29,6 +29,11 @@ func (p *Postings[F]) Add(value F, docs ...uint64) {
 	}
 }
 
+// Grow makes room for n more values of one document each.
+func (p *Postings[F]) Grow(n int) {
+	p.values, p.docs = slices.Grow(p.values, n), slices.Grow(p.docs, n)
+}
+
 // Len is the number of values that were added.
 func (p *Postings[F]) Len() int { return len(p.values) }
 

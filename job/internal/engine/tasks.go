@@ -27,8 +27,12 @@ type Stage struct {
 	// input file may be gone, or be unreachable from the host.
 	Reads func(job *Job, task int) bool
 
-	Counts   func(job *Job) Unit // the unit of its progress
-	Analyzes bool                // whether its tasks use Job.Analyzer and Job.Templates; Job.Analyzer is nil for other stages
+	Counts func(job *Job) Unit // the unit of its progress
+
+	// Whether its tasks use Job.Analyzer and Job.Templates: for fingerprints, or for
+	// the normal form of texts alone, which needs no dictionary. Job.Analyzer is nil
+	// for other stages.
+	Analyzes, Normalizes bool
 }
 
 // ReadsFirst is the Reads of a stage that reads its documents for the first time: every

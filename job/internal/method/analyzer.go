@@ -50,6 +50,15 @@ func NewAnalyzer(f config.Features) (a *simhash.Analyzer, release func() error, 
 	return a, release, nil
 }
 
+// NewNormalizer is NewAnalyzer for the normal form of texts alone. It reads no
+// dictionary, which takes a quarter of a second.
+func NewNormalizer(f config.Features) (a *simhash.Analyzer, release func() error, err error) {
+	o := simhash.DefaultOptions()
+	o.Kind, o.Simplify = simhash.KindNGrams, f.Simplify
+	a, err = simhash.New(o)
+	return a, func() error { return nil }, err
+}
+
 // Dictionary makes the dictionary of the configuration's lexicon and user
 // words.
 func Dictionary(f config.Features) (*jieba.Dictionary, error) {

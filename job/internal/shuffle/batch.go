@@ -1,9 +1,10 @@
 package shuffle
 
 import (
-	"slices"
+	"cmp"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/state/subset"
 	"github.com/neardup/neardup/mapper"
 )
 
@@ -17,10 +18,12 @@ const batchDocuments = 512 << 10
 // documents once, in order of document number, and compares them in memory. Not
 // safe for concurrent use.
 type Batch struct {
-	Rule   mapper.Rule
-	View   func(doc uint64, v *data.View) error // reads a view
-	Emit   func(data.Pair) error                // is called with each pair that is the same, or that the texts decide
-	Counts []*Count                             // of mapper.Tables; candidates and pairs are added
+	Rule      mapper.Rule
+	Documents uint64                               // number of documents of the run
+	View      func(doc uint64, v *data.View) error // reads the view of one of them
+	Emit      func(data.Pair) error                // is called with each pair that is the same, or that the texts decide
+	Counts    []*Count                             // of mapper.Tables; candidates and pairs are added
+	Most      int                                  // documents that are collected; 0: batchDocuments
 
 	groups []group
 	docs   []uint64 // of all groups, one behind the other
@@ -51,7 +54,7 @@ func (b *Batch) add(g group, docs ...[]uint64) error {
 	for _, d := range docs {
 		b.docs = append(b.docs, d...)
 	}
-	if len(b.docs) < batchDocuments {
+	if len(b.docs) < cmp.Or(b.Most, batchDocuments) {
 		return nil
 	}
 	return b.Flush()
@@ -64,25 +67,26 @@ func (b *Batch) Flush() error {
 			return b.Emit(data.Pair{A: c.A, B: c.B, Distance: c.Distance})
 		}))
 	}
-	numbers := slices.Clone(b.docs)
-	slices.Sort(numbers)
-	numbers = slices.Compact(numbers)
+	places := subset.New(b.Documents)
+	for _, doc := range b.docs {
+		places.Add(doc)
+	}
+	places.Seal()
 	views := mapper.NewUnits(true)
 	var view data.View
-	for _, doc := range numbers {
-		if err := b.View(doc, &view); err != nil {
+	for place := range uint32(places.Len()) {
+		if err := b.View(places.Member(place), &view); err != nil {
 			return err
 		}
 		views.Append(&view)
 	}
 	for i, doc := range b.docs {
-		place, _ := slices.BinarySearch(numbers, doc)
-		b.docs[i] = uint64(place)
+		b.docs[i] = uint64(places.Rank(doc))
 	}
 	var failed error
 	v := newVerdicts(b.Rule, views, func(p data.Pair) {
 		if failed == nil {
-			p.A, p.B = numbers[p.A], numbers[p.B]
+			p.A, p.B = places.Member(uint32(p.A)), places.Member(uint32(p.B))
 			failed = b.Emit(p)
 		}
 	})

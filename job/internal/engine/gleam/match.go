@@ -38,7 +38,8 @@ type matchPayload struct {
 	Documents   uint64
 	Sizes       []uint64 // of the rule's tiers
 	First, Last int
-	References  uint64 // to documents, under keys of those tables, that have to arrive
+	Tables      []uint64 // by table: references to documents under its keys
+	References  uint64   // those of the flow's tables, which have to arrive
 }
 
 // shuffleBytes is how many bytes one reference to a document takes on all agents
@@ -79,7 +80,7 @@ func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.D
 		finals := 0
 		err := r.Do(ctx, func(s *attempt.Spec, agents []cluster.Agent) error {
 			limit := cluster.Total(agents).Memory / 2
-			m = matchPayload{Splits: len(job.Splits), Documents: n, Sizes: sizes, First: first, Last: first}
+			m = matchPayload{Splits: len(job.Splits), Documents: n, Sizes: sizes, First: first, Last: first, Tables: references}
 			for m.Last < p.tables {
 				more := references[m.Last]
 				if m.Last > first && int64(m.References+more)*shuffleBytes > limit {
@@ -282,18 +283,18 @@ func partialOf(r data.Posting, partials int) int {
 // partial reduces by (salt, key) and sends each key's posting lists to its final
 // reduce.
 func partial(w *worker) error {
-	p, _, err := w.match()
+	p, m, err := w.match()
 	if err != nil {
 		return err
 	}
 	if p.wide {
-		return partialOver[columns.Uint128](w, p)
+		return partialOver[columns.Uint128](w, p, m)
 	}
-	return partialOver[uint64](w, p)
+	return partialOver[uint64](w, p, m)
 }
 
-func partialOver[F columns.Fingerprint](w *worker, p packing) error {
-	came := newPartition[F](p)
+func partialOver[F columns.Fingerprint](w *worker, p packing, m matchPayload) error {
+	came := partitionOf[F](w, p, m)
 	if err := w.receive(came.addPostings); err != nil {
 		return err
 	}
@@ -337,7 +338,7 @@ func final(w *worker) error {
 }
 
 func finalOver[F columns.Fingerprint](w *worker, p packing, m matchPayload) (err error) {
-	came := newPartition[F](p)
+	came := partitionOf[F](w, p, m)
 	if err := w.receive(came.addPostingLists); err != nil {
 		return err
 	}
@@ -355,7 +356,7 @@ func finalOver[F columns.Fingerprint](w *worker, p packing, m matchPayload) (err
 	defer func() { err = errors.Join(err, out.Abort()) }()
 	batch := make([]pairs.Pair, 0, batchPairs)
 	counts := shuffle.NewCounts(p.tiers, p.rule)
-	compare := &shuffle.Batch{Rule: p.rule, View: reader.View, Counts: counts[p.tiers.Tables():], Emit: func(pair data.Pair) error {
+	compare := &shuffle.Batch{Rule: p.rule, Documents: m.Documents, View: reader.View, Counts: counts[p.tiers.Tables():], Emit: func(pair data.Pair) error {
 		if batch = append(batch, pairs.Pair{Pair: pair, Overlap: data.UnknownOverlap()}); len(batch) < batchPairs {
 			return nil
 		}

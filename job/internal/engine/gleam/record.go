@@ -106,6 +106,21 @@ func newPartition[F columns.Fingerprint](p packing) *partition[F] {
 	return &partition[F]{p: p, tables: make([]reducer.Postings[F], p.tables)}
 }
 
+// uneven is the part, one in so many, that a task may get beyond its even share.
+const uneven = 16
+
+// partitionOf returns the worker's partition, empty, with room for its share of each
+// table's references.
+func partitionOf[F columns.Fingerprint](w *worker, p packing, m matchPayload) *partition[F] {
+	t := newPartition[F](p)
+	_, tasks := w.tasks(w.step)
+	for table := m.First; table < m.Last; table++ {
+		share := int(m.Tables[table]) / tasks
+		t.tables[table].Grow(share + share/uneven)
+	}
+	return t
+}
+
 // addPostings adds the postings of a frame.
 func (t *partition[F]) addPostings(f wire.Frame) error {
 	size := t.p.postingBytes()

@@ -132,8 +132,12 @@ func (w *worker) executeTasks(ctx context.Context, stage engine.Stage, tasks []i
 	}
 	job := &engine.Job{Config: w.spec.Config, Hash: w.spec.JobHash, Dir: dir, Manifest: told.Manifest, Splits: told.Manifest.Splits, Columns: told.Columns, Log: w.log,
 		Advance: func(n int64) { w.Bytes.Add(n) }}
-	if stage.Analyzes && told.Manifest.Command == rundir.CommandRun { // of a match the texts are gone
-		analyzer, release, err := method.NewAnalyzer(w.spec.Config.Features)
+	if (stage.Analyzes || stage.Normalizes) && told.Manifest.Command == rundir.CommandRun { // of a match the texts are gone
+		analyzing := method.NewAnalyzer
+		if !stage.Analyzes {
+			analyzing = method.NewNormalizer
+		}
+		analyzer, release, err := analyzing(w.spec.Config.Features)
 		if err != nil {
 			return err
 		}

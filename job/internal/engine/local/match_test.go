@@ -131,17 +131,11 @@ func shuffledOver[F columns.Fingerprint](t fataler, cfg config.Config, documents
 	}
 	reader := documents.Reader()
 	defer reader.Close()
-	verify := mapper.NewVerifier(rule)
-	var a, b data.View
-	compare := mapper.NewComparer(rule, reader.View, func(c mapper.Candidate) error {
-		if err := cmp.Or(reader.View(c.A, &a), reader.View(c.B, &b)); err != nil {
-			return err
-		}
-		if p, ok := verify.Pair(&c, &a, &b); ok {
-			pairs = append(pairs, p)
-		}
+	counts := shuffle.NewCounts(tiers, rule)
+	compare := &shuffle.Batch{Rule: rule, Documents: documents.Len(), View: reader.View, Counts: counts[tiers.Tables():], Most: 100 * shards, Emit: func(p data.Pair) error {
+		pairs = append(pairs, p)
 		return nil
-	})
+	}}
 	final := shuffle.NewFinal[F](tiers, compare)
 	for shard := range shards {
 		for table := range keys.Tables() {
@@ -155,9 +149,17 @@ func shuffledOver[F columns.Fingerprint](t fataler, cfg config.Config, documents
 					postings.Add(value, lists.Documents(nil, i)...)
 				}
 			}
-			if err := final.Table(context.Background(), table, &postings, nil); err != nil {
+			if err := final.Table(context.Background(), table, &postings, counts[table]); err != nil {
 				t.Fatal(err)
 			}
+		}
+	}
+	if err := compare.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range counts[tiers.Tables():] {
+		if c.Pairs > c.Candidates || c.Pairs > int64(len(pairs)) {
+			t.Fatalf("table %s: %d pairs of %d candidates, %d in all", c.Table, c.Pairs, c.Candidates, len(pairs))
 		}
 	}
 	return pairs

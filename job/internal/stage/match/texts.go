@@ -15,7 +15,7 @@ import (
 )
 
 // Texts is the stage texts as an engine knows it.
-var Texts = engine.Stage{Name: stage.Texts, Task: readTexts, Reads: (*engine.Job).ReadsAgain, Counts: engine.Bytes.Always, Analyzes: true}
+var Texts = engine.Stage{Name: stage.Texts, Task: readTexts, Reads: (*engine.Job).ReadsAgain, Counts: engine.Bytes.Always, Normalizes: true}
 
 // readTexts is the task of the stage texts. It reads the documents of a split again
 // whose texts have to decide, and writes their shingles and letters in order of row.

@@ -43,7 +43,7 @@ const (
 )
 
 // Stage is the stage as an engine knows it.
-var Stage = engine.Stage{Name: stage.Write, Task: writeTables, Reads: reads, Counts: counts, Analyzes: true}
+var Stage = engine.Stage{Name: stage.Write, Task: writeTables, Reads: reads, Counts: counts, Normalizes: true}
 
 // reads is the Reads of the stage: it reads the documents only for a clean dump.
 func reads(job *engine.Job, task int) bool { return job.Cleans() && job.ReadsAgain(task) }

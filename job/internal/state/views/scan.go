@@ -59,6 +59,8 @@ type cursor struct {
 	part    int    // −1 before the first
 	group   int
 	count   int // of its rows
+	at      int // a row of the block,
+	tailed  int // and tail of it
 }
 
 func (f *Folder) scanner(c Columns) *scanner {
@@ -111,6 +113,7 @@ func (s *scanner) load(c *cursor, part, group, last int) (err error) {
 		}
 	}
 	c.part, c.content, c.count = -1, c.read[b.offset-c.offset:][:b.size], p.groupLen(group)
+	c.at, c.tailed = 0, 0
 	if xxh3.Hash(c.content) != b.sum || len(c.content) != c.count*c.width+c.tail(c.count) {
 		return p.damaged(b.offset, "a block of "+names[c.column]+" is damaged")
 	}
@@ -118,15 +121,20 @@ func (s *scanner) load(c *cursor, part, group, last int) (err error) {
 	return nil
 }
 
-// tail is how many bytes of letters or samples the rows before row at have.
-func (c *cursor) tail(at int) (n int) {
+// tail is how many bytes of letters or samples the rows before row at have. It adds
+// up from the row that it was last asked for, unless that is behind.
+func (c *cursor) tail(at int) int {
 	if units[c.column] == 0 {
 		return 0
 	}
-	for _, l := range c.content[:at] {
-		n += int(l)
+	if at < c.at {
+		c.at, c.tailed = 0, 0
 	}
-	return n * units[c.column]
+	for _, l := range c.content[c.at:at] {
+		c.tailed += int(l) * units[c.column]
+	}
+	c.at = at
+	return c.tailed
 }
 
 // rows returns what stands in the block from row at on, and the letters or

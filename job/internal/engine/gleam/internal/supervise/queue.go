@@ -62,6 +62,7 @@ func (r *Run) takeTurn(ctx context.Context, wanted int) (*turn, error) {
 
 func takeTurn(ctx context.Context, log *slog.Logger, by queue, wanted int, patience time.Duration) (*turn, error) {
 	const quiet = 2 * time.Second // a shorter wait is not logged
+	wait := 5 * time.Millisecond  // the queue answers at once if nobody has the turn
 	t := &turn{queue: by, wanted: wanted}
 	told := ""
 	for began := time.Now(); ; {
@@ -77,10 +78,11 @@ func takeTurn(ctx context.Context, log *slog.Logger, by queue, wanted int, patie
 			told = holder
 			log.Info("waiting for "+holder, "at most", patience)
 		}
-		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+		if err := sleep(ctx, wait); err != nil {
 			t.end()
 			return nil, err
 		}
+		wait = min(2*wait, 100*time.Millisecond)
 	}
 }
 
