@@ -59,16 +59,97 @@ var store = sync.OnceValues(func() (*minio.Core, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("s3: endpoint %q: write http://HOST:PORT or https://HOST", endpoint)
 	}
+	secure := u.Scheme == "https"
+	transport, err := minio.DefaultTransport(secure)
+	if err != nil {
+		return nil, fmt.Errorf("s3: %w", err)
+	}
 	core, err := minio.NewCore(u.Host, &minio.Options{
-		Creds:  credentials.NewChainCredentials(providers()),
-		Secure: u.Scheme == "https",
-		Region: cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), "us-east-1"),
+		Creds:     credentials.NewChainCredentials(providers()),
+		Secure:    secure,
+		Transport: patient{transport},
+		Region:    cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), "us-east-1"),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("s3: %w", err)
 	}
 	return core, nil
 })
+
+// patience is how long a store may send nothing in the middle of an answer.
+var patience = time.Minute
+
+// errSilent is returned for an answer that does not go on.
+var errSilent = errors.New("the store sent nothing for a minute, in the middle of an answer: see that it runs")
+
+// patient ends the answers that do not go on. A connection that is open and silent would
+// else be waited for without an end.
+type patient struct{ http.RoundTripper }
+
+func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(r.Context())
+	resp, err := p.RoundTripper.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	resp.Body = &answer{resp.Body, cancel}
+	return resp, nil
+}
+
+// answer is the body of an answer.
+type answer struct {
+	io.ReadCloser
+	cancel func() // the request
+}
+
+func (a *answer) Read(p []byte) (int, error) {
+	timer := time.AfterFunc(patience, a.cancel)
+	n, err := a.ReadCloser.Read(p)
+	if !timer.Stop() && err != nil {
+		err = errSilent
+	}
+	return n, err
+}
+
+func (a *answer) Close() error {
+	defer a.cancel()
+	return a.ReadCloser.Close()
+}
+
+// retries is how often what broke off is taken up again without getting further.
+const retries = 3
+
+// list returns the objects of a bucket whose keys begin with prefix. The client repeats
+// a request that fails, but none of which the answer breaks off: that is done here, from
+// the last object on.
+func list(ctx context.Context, s *minio.Core, bucket, prefix string) (found []minio.ObjectInfo, err error) {
+	for try := 0; ; try++ {
+		inner, cancel := context.WithCancel(ctx)
+		o := minio.ListObjectsOptions{Prefix: prefix, Recursive: true}
+		had := len(found)
+		if had > 0 {
+			o.StartAfter = found[had-1].Key
+		}
+		err = nil
+		for o := range s.Client.ListObjects(inner, bucket, o) {
+			if err = o.Err; err != nil {
+				break
+			}
+			found = append(found, o)
+		}
+		cancel() // ends the listing
+		if len(found) > had {
+			try = 0
+		}
+		if err == nil { // a listing that ctx ends says nothing
+			return found, ctx.Err()
+		}
+		if try == retries || ctx.Err() != nil || errors.As(err, new(minio.ErrorResponse)) || errors.As(err, new(*url.Error)) {
+			return found, err
+		}
+	}
+}
 
 // roleWait is how long the service that knows the machine's role may take to answer:
 // where there is none, nothing may answer at all.
@@ -103,6 +184,9 @@ func explained(name string, err error) error {
 		return fmt.Errorf("%s: %w: %w: see AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION, or AWS_PROFILE", name, fs.ErrPermission, err)
 	case http.StatusPreconditionFailed:
 		return fmt.Errorf("%s: %w: %w", name, errReplaced, err)
+	}
+	if answer.StatusCode >= http.StatusInternalServerError {
+		return fmt.Errorf("%s: the store fails: %w: see that it runs", name, err)
 	}
 	return fmt.Errorf("%s: %w", name, err)
 }
@@ -164,12 +248,11 @@ func Find(ctx context.Context, arg string) (found []fileInfo, err error) {
 			return nil, fmt.Errorf("%s: %w", arg, err)
 		}
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends the listing
-	for o := range s.Client.ListObjects(ctx, bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
-		if o.Err != nil {
-			return nil, explained(arg, o.Err)
-		}
+	listed, err := list(ctx, s, bucket, prefix)
+	if err != nil {
+		return nil, explained(arg, err)
+	}
+	for _, o := range listed {
 		take := false
 		switch {
 		case strings.HasSuffix(o.Key, "/"): // a folder's mark
@@ -185,7 +268,7 @@ func Find(ctx context.Context, arg string) (found []fileInfo, err error) {
 		}
 	}
 	slices.SortFunc(found, func(a, b fileInfo) int { return strings.Compare(a.Path, b.Path) })
-	return found, ctx.Err()
+	return found, nil
 }
 
 // hidden reports whether a name on the way to key starts with a dot or an
@@ -238,9 +321,6 @@ type reader struct {
 	at, end int64         // what is left to be read
 	body    io.ReadCloser // it; nil: not asked for
 }
-
-// retries is how often a read that broke is taken up again.
-const retries = 3
 
 // get asks for what is left to be read.
 func (r *reader) get() (io.ReadCloser, error) {

@@ -8,10 +8,12 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -39,6 +41,16 @@ func Example() {
 // TestStore reads, lists and publishes with a real server.
 func TestStore(t *testing.T) {
 	server := objecttest.Start(t, "crawl")
+	object.SetPatience(time.Second)
+	defer object.SetPatience(time.Minute)
+	var fault, left atomic.Int64 // of answers, and of how many
+	proxy := &objecttest.Proxy{Choose: func(int64, *http.Request) objecttest.Fault {
+		if left.Add(-1) >= 0 {
+			return objecttest.Fault(fault.Load())
+		}
+		return objecttest.None
+	}}
+	server.Behind(proxy)
 	big := make([]byte, 3<<20+17)
 	for i := range big {
 		big[i] = byte(rand.Uint32())
@@ -114,6 +126,30 @@ func TestStore(t *testing.T) {
 			t.Error(err)
 		}
 	})
+
+	// An answer that is cut off, or does not go on, is asked for again from there, and
+	// an object of which no answer is whole is named.
+	for name, f := range map[string]objecttest.Fault{"cut off": objecttest.CutAnswer, "silent": objecttest.Silent} {
+		t.Run(name, func(t *testing.T) {
+			read := func(path string, faults int64) ([]byte, error) {
+				f, err := object.Open(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				left.Store(faults)
+				text, err := io.ReadAll(f)
+				left.Store(0)
+				return text, errors.Join(err, f.Close())
+			}
+			fault.Store(int64(f))
+			if got, err := read("s3://crawl/night/deep/c.jsonl", 2); err != nil || !bytes.Equal(got, big) || proxy.Faults.Load() == 0 {
+				t.Errorf("got %d bytes of %d, %v, %d faults", len(got), len(big), err, proxy.Faults.Load())
+			}
+			if got, err := read("s3://crawl/night/a.jsonl", 1000); err == nil || !strings.Contains(err.Error(), "s3://crawl/night/a.jsonl at offset 2: ") {
+				t.Errorf("read %q, %v", got, err)
+			}
+		})
+	}
 
 	t.Run("missing", func(t *testing.T) {
 		for _, path := range []string{"s3://crawl/no", "s3://nobucket/no"} {

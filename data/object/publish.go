@@ -54,12 +54,16 @@ func Publish(ctx context.Context, dir string, files []string, marker, prefix str
 		if !is {
 			continue
 		}
-		for o := range s.Client.ListObjects(ctx, bucket, minio.ListObjectsOptions{Prefix: folder + "/", Recursive: true}) {
-			if o.Err == nil && !fresh[o.Key] {
-				o.Err = s.RemoveObject(ctx, bucket, o.Key, minio.RemoveObjectOptions{})
+		there, err := list(ctx, s, bucket, folder+"/")
+		if err != nil {
+			return explained(prefix, err)
+		}
+		for _, o := range there {
+			if fresh[o.Key] {
+				continue
 			}
-			if o.Err != nil {
-				return explained(prefix, o.Err)
+			if err := s.RemoveObject(ctx, bucket, o.Key, minio.RemoveObjectOptions{}); err != nil {
+				return explained(prefix, err)
 			}
 		}
 	}

@@ -22,6 +22,9 @@ import (
 // version is the gateway's that the tests were made with.
 const version = "v1.8.0"
 
+// endpoint names the store in the environment.
+const endpoint = "NEARDUP_S3_ENDPOINT"
+
 // Server is a running server with one bucket.
 type Server struct {
 	Folder string // of the bucket: objects are files in it
@@ -101,7 +104,7 @@ func startAt(t testing.TB, program, bucket string) *Server {
 	const user, secret = "neardup", "of-the-test-alone"
 	s := &Server{Folder: filepath.Join(folder, bucket), t: t, bucket: bucket,
 		line: []string{program, "--access", user, "--secret", secret, "--port", address, "posix", "--sidecar", meta, folder}}
-	for name, value := range map[string]string{"NEARDUP_S3_ENDPOINT": "http://" + address, "AWS_ACCESS_KEY_ID": user, "AWS_SECRET_ACCESS_KEY": secret, "AWS_SESSION_TOKEN": "", "AWS_REGION": "us-east-1"} {
+	for name, value := range map[string]string{endpoint: "http://" + address, "AWS_ACCESS_KEY_ID": user, "AWS_SECRET_ACCESS_KEY": secret, "AWS_SESSION_TOKEN": "", "AWS_REGION": "us-east-1"} {
 		t.Setenv(name, value)
 	}
 	if s.client, err = minio.New(address, &minio.Options{Creds: credentials.NewEnvAWS(), Region: "us-east-1"}); err != nil {

@@ -4,17 +4,14 @@ import (
 	"errors"
 	"io/fs"
 	"net/http"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
-
-	"net/http/httptest"
 
 	"github.com/neardup/neardup/data/object/objecttest"
 )
@@ -87,62 +84,9 @@ func TestRunInStore(t *testing.T) {
 	}
 }
 
-// faulty stands in front of a store. Of all requests it answers one of seven with 500
-// and one with 503, cuts one off in its answer, and one that has a body before that is
-// read; all take a while.
-type faulty struct {
-	store    *httputil.ReverseProxy
-	requests atomic.Int64
-	faults   atomic.Int64
-	wait     atomic.Int64  // nanoseconds
-	uploaded chan struct{} // receives once an object was put; nobody may listen
-}
-
-func newFaulty(t *testing.T) *faulty {
-	t.Helper()
-	to, err := url.Parse(os.Getenv("NEARDUP_S3_ENDPOINT"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &faulty{uploaded: make(chan struct{}, 1)}
-	f.store = &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to); r.Out.Host = r.In.Host }, // which is signed
-		ModifyResponse: func(r *http.Response) error {
-			if r.Request.Method == http.MethodPut && r.StatusCode == http.StatusOK {
-				select {
-				case f.uploaded <- struct{}{}:
-				default:
-				}
-			}
-			return nil
-		},
-	}
-	server := httptest.NewServer(f)
-	t.Cleanup(server.Close)
-	t.Setenv("NEARDUP_S3_ENDPOINT", server.URL)
-	return f
-}
-
-func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	time.Sleep(time.Duration(f.wait.Load()))
-	switch n := f.requests.Add(1); n % 7 {
-	case 1:
-		f.faults.Add(1)
-		w.WriteHeader(http.StatusInternalServerError)
-	case 3:
-		f.faults.Add(1)
-		w.WriteHeader(http.StatusServiceUnavailable)
-	case 5:
-		f.faults.Add(1)
-		panic(http.ErrAbortHandler) // the connection is cut
-	default:
-		f.store.ServeHTTP(w, r)
-	}
-}
-
-// A run to and from a store that is slow, fails and cuts connections is right; one
-// that is killed while it uploads leaves no marker, and the same command completes it.
-// A second run to the same place is refused.
+// A run to and from a store that is slow, fails and cuts connections is right. One that
+// is killed while it reads or uploads, or whose store is gone, leaves no marker and says
+// why; the same command completes it. A second run to the same place is refused.
 func TestOutInStore(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts many processes")
@@ -165,67 +109,130 @@ func TestOutInStore(t *testing.T) {
 		}
 		server.Put("dump/"+f.Name(), text)
 	}
-	run := func(args ...string) error {
+	run := func(args ...string) (said string, err error) {
 		cmd, stderr := start(t, append([]string{"run"}, args...)...)
-		err := cmd.Wait()
-		if err != nil {
-			t.Logf("%v: %v: %s", args, err, stderr)
-		}
-		return err
+		err = cmd.Wait()
+		return stderr.String(), err
 	}
-	if err := run(in, "--out", here); err != nil {
-		t.Fatal(err)
+	if said, err := run(in, "--out", here); err != nil {
+		t.Fatal(err, said)
 	}
-	whole := func(prefix string) {
+	there := func(prefix string) []string {
+		return []string{"s3://crawl/dump", "--set", "execution.work_dir=" + work, "--out", "s3://crawl/" + prefix}
+	}
+	finished := func(prefix string) bool {
+		_, err := os.Stat(filepath.Join(server.Folder, prefix, "_SUCCESS"))
+		return err == nil
+	}
+	completed := func(t *testing.T, prefix string) {
 		t.Helper()
+		if said, err := run(there(prefix)...); err != nil {
+			t.Fatal(err, said)
+		}
 		for _, table := range []string{"matches", "clusters", "clean"} {
 			if out, err := exec.Command("diff", "-r", filepath.Join(here, table), filepath.Join(server.Folder, prefix, table)).CombinedOutput(); err != nil {
 				t.Errorf("%s: %s", table, out)
 			}
 		}
-		if _, err := os.Stat(filepath.Join(server.Folder, prefix, "_SUCCESS")); err != nil {
-			t.Error(err)
+		if !finished(prefix) {
+			t.Error("it has no marker")
 		}
 		if _, err := os.Stat(filepath.Join(work, "crawl", prefix)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("what is uploaded stays on the machine: %v", err)
 		}
 	}
-	there := func(prefix string) []string {
-		return []string{"s3://crawl/dump", "--set", "execution.work_dir=" + work, "--out", "s3://crawl/" + prefix}
+
+	some := func(n int64, r *http.Request) objecttest.Fault {
+		switch n % 9 {
+		case 1:
+			return objecttest.Failed
+		case 3:
+			return objecttest.Unavailable
+		case 5:
+			return objecttest.Refused
+		case 7:
+			if r.Method == http.MethodPut {
+				return objecttest.CutUpload
+			}
+			return objecttest.CutAnswer
+		}
+		return objecttest.None
+	}
+	var choose atomic.Value // of the proxy
+	choose.Store(some)
+	answered := make(chan string, 100) // methods of requests for objects; nobody may listen
+	proxy := &objecttest.Proxy{
+		Choose: func(n int64, r *http.Request) objecttest.Fault {
+			return choose.Load().(func(int64, *http.Request) objecttest.Fault)(n, r)
+		},
+		Answered: func(r *http.Request) {
+			if r.URL.Query().Has("list-type") {
+				return
+			}
+			select {
+			case answered <- r.Method:
+			default:
+			}
+		},
+	}
+	server.Behind(proxy)
+
+	t.Run("faults", func(t *testing.T) {
+		completed(t, "night1")
+		if n := proxy.Faults.Load(); n < 9 {
+			t.Errorf("%d faults: the test shows little", n)
+		}
+		if said, err := run(there("night1")...); exitOf(err) != 10 {
+			t.Errorf("a second run to the same place: %v: %s", err, said)
+		}
+	})
+
+	for _, method := range []string{http.MethodGet, http.MethodPut} {
+		t.Run("killed after a "+method, func(t *testing.T) {
+			prefix := "killed-" + method
+			proxy.Wait.Store(int64(20 * time.Millisecond))
+			defer proxy.Wait.Store(0)
+			for len(answered) > 0 { // of runs before
+				<-answered
+			}
+			cmd, _ := start(t, append([]string{"run"}, there(prefix)...)...)
+			for <-answered != method {
+			}
+			if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait() // it is killed
+			if finished(prefix) {
+				t.Fatal("half a run has its marker")
+			}
+			completed(t, prefix)
+		})
 	}
 
-	f := newFaulty(t)
-	if err := run(there("night1")...); err != nil {
-		t.Fatal(err)
-	}
-	if f.faults.Load() < 5 {
-		t.Errorf("%d faults: the test shows little", f.faults.Load())
-	}
-	whole("night1")
-	if err := run(there("night1")...); exitOf(err) != 10 {
-		t.Errorf("a second run to the same place: %v", err)
+	for _, method := range []string{http.MethodGet, http.MethodPut} {
+		t.Run("no more answer to a "+method, func(t *testing.T) {
+			prefix := "gone-" + method
+			var asked atomic.Int64
+			choose.Store(func(_ int64, r *http.Request) objecttest.Fault {
+				if r.Method == method && asked.Add(1) > 2 {
+					return objecttest.Unavailable
+				}
+				return objecttest.None
+			})
+			said, err := run(there(prefix)...)
+			if exitOf(err) != exitFailed || !strings.Contains(said, "neardup: ") || !strings.Contains(said, "s3://crawl/") || !strings.Contains(said, "see that it runs") {
+				t.Errorf("%v: %s", err, said)
+			}
+			if finished(prefix) {
+				t.Fatal("half a run has its marker")
+			}
+			choose.Store(some)
+			completed(t, prefix)
+		})
 	}
 
-	f.wait.Store(int64(20 * time.Millisecond))
-	select { // of the first run
-	case <-f.uploaded:
-	default:
-	}
-	cmd, _ := start(t, append([]string{"run"}, there("night2")...)...)
-	<-f.uploaded
-	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // it is killed
-	if _, err := os.Stat(filepath.Join(server.Folder, "night2", "_SUCCESS")); err == nil {
-		t.Fatal("half a run has its marker")
-	}
-	if err := run(there("night2")...); err != nil {
-		t.Fatal(err)
-	}
-	whole("night2")
-	if err := run("s3://crawl/dump", "--out", "s3://crawl/night3", "--publish", "s3://crawl/night4"); exitOf(err) != 2 {
-		t.Errorf("two places: %v", err)
+	if said, err := run("s3://crawl/dump", "--out", "s3://crawl/night3", "--publish", "s3://crawl/night4"); exitOf(err) != exitUsage {
+		t.Errorf("two places: %v: %s", err, said)
 	}
 }
 
