@@ -76,7 +76,7 @@ func openBatches(split data.Split, o data.ReaderOptions) (b *batches, err error)
 	}
 	if err != nil {
 		if !errors.As(err, new(*data.Unreadable)) && damage(err) {
-			err = &data.Unreadable{Err: err}
+			err = &data.Unreadable{Err: fmt.Errorf("%w: fetch or write the file again, or leave it out", err)}
 		}
 		return nil, errors.Join(fmt.Errorf("arrow: %s: %w", split.Path, err), raw.Close())
 	}
@@ -206,7 +206,7 @@ func (b *batches) beginFile(f io.ReaderAt, size int64) (begin int64, err error) 
 		}
 		if err != nil { // they are read as they come
 			b.queue = b.queue[:1]
-			return begin, ignored(cut(err))
+			return begin, ignored(cut(in.at, err))
 		}
 	}
 	b.ahead = true
@@ -266,7 +266,7 @@ func (b *batches) next() (batch arrow.Record, err error) {
 			}
 		}
 	case err != nil && b.message.kind != batchMessage: // a dictionary that others need
-		b.broken = fmt.Errorf("%w: %w", errDamaged, err)
+		b.broken = fmt.Errorf("%w: the dictionary at offset %d: %w", errDamaged, b.message.at, err)
 	}
 	return batch, err
 }
@@ -305,7 +305,7 @@ const much = 16 << 20
 // body reads a message's body, if there is memory for it and what it is decoded to.
 func (b *batches) body(msg message) ([]byte, error) {
 	if b.size >= 0 && b.raw.Compression() == stream.Plain && msg.body > b.size-b.messages.at {
-		b.broken = fmt.Errorf("%w: the message at offset %d goes beyond the end of the file: fetch it again", errDamaged, msg.at)
+		b.broken = fmt.Errorf("%w: the message at offset %d goes beyond the end of the file", errDamaged, msg.at)
 		return nil, b.broken
 	}
 	if !b.takeMemory(2 * msg.body) {
@@ -316,7 +316,7 @@ func (b *batches) body(msg message) ([]byte, error) {
 	}
 	body, err := b.messages.take(msg.body)
 	if err != nil {
-		b.broken = cut(err)
+		b.broken = cut(b.messages.at, err)
 		return nil, b.broken
 	}
 	n, err := msg.load.memory(body)
@@ -364,7 +364,7 @@ func (b *batches) end(msg message, why error) error {
 		}
 		return io.EOF
 	case errors.Is(why, io.EOF):
-		return fmt.Errorf("%w: the file is cut off at offset %d, before its footer: fetch it again", errDamaged, at)
+		return fmt.Errorf("%w: the file is cut off at offset %d, before its footer", errDamaged, at)
 	}
 	rest, err := io.ReadAll(io.LimitReader(b.messages.in, largestFooter))
 	if err != nil {
@@ -376,7 +376,7 @@ func (b *batches) end(msg message, why error) error {
 	case footer >= 0 && string(rest[footer+4:]) == magic && int64(binary.LittleEndian.Uint32(rest[footer:])) == int64(footer):
 		return io.EOF
 	case errors.Is(why, errEnd):
-		return fmt.Errorf("%w: the batches end at offset %d, and no footer follows: fetch or write the file again", errDamaged, at)
+		return fmt.Errorf("%w: the batches end at offset %d, and no footer follows", errDamaged, at)
 	}
 	return why
 }
@@ -518,10 +518,12 @@ func (r *reader) nextBatch() (err error) {
 		r.batch, r.next = batch, 0
 		return nil
 	case r.broken == nil: // of this batch alone
+		bad.Err, bad.Lost = fmt.Errorf("%s of its record batch at byte %d are lost: %w", count(r.message.rows), r.message.at, err), max(r.message.body, 1)
 		if errors.Is(err, errLargeBatch) {
-			bad.Reason = data.ReasonTooLarge
+			bad.Reason = data.ReasonTooLarge // and the error says what to do
+		} else {
+			bad.Err = fmt.Errorf("%w: fetch or write the file again", bad.Err)
 		}
-		bad.Err, bad.Lost = fmt.Errorf("%s of its record batch are lost: %w", count(r.message.rows), err), max(r.message.body, 1)
 		r.row += r.message.rows
 		return bad
 	case damage(r.broken):
@@ -530,7 +532,7 @@ func (r *reader) nextBatch() (err error) {
 			r.err = fmt.Errorf("arrow: %s: %w", r.path, err)
 			return r.err
 		}
-		bad.Err, bad.Lost = fmt.Errorf("what follows row %d of it is lost: %w", r.row, r.broken), max(rest, 1)
+		bad.Err, bad.Lost = fmt.Errorf("what follows row %d of it is lost: %w: fetch or write the file again", r.row, r.broken), max(rest, 1)
 		r.broken, r.err = io.EOF, io.EOF
 		return bad
 	case errors.Is(r.broken, io.EOF):

@@ -32,7 +32,7 @@ type footer struct {
 func readFooter(f io.ReaderAt, size int64) (at footer, err error) {
 	end := make([]byte, footerEnd)
 	if _, err := f.ReadAt(end, max(size-footerEnd, 0)); err != nil {
-		return at, cut(err)
+		return at, cut(size, err)
 	}
 	n := int64(binary.LittleEndian.Uint32(end))
 	if string(end[4:]) != magic || n > min(size-footerEnd, largestFooter) {
@@ -40,7 +40,7 @@ func readFooter(f io.ReaderAt, size int64) (at footer, err error) {
 	}
 	bytes := make([]byte, n)
 	if _, err := f.ReadAt(bytes, size-footerEnd-n); err != nil {
-		return at, cut(err)
+		return at, cut(size, err)
 	}
 	const endMark = 8
 	at.begin = size - footerEnd - n - endMark

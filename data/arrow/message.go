@@ -81,7 +81,7 @@ func (m *messages) next() (msg message, err error) {
 	n := binary.LittleEndian.Uint32(prefix[:])
 	if n == continuation {
 		if err := m.fill(prefix[:]); err != nil {
-			return msg, cut(err)
+			return msg, cut(m.at, err)
 		}
 		n = binary.LittleEndian.Uint32(prefix[:])
 	}
@@ -92,7 +92,7 @@ func (m *messages) next() (msg message, err error) {
 		return msg, fmt.Errorf("%w: no message begins at offset %d", errDamaged, msg.at)
 	}
 	if msg.meta, err = m.take(int64(n)); err != nil {
-		return msg, cut(err)
+		return msg, cut(m.at, err)
 	}
 	if err := panics.AsError(func() error { return msg.parse() }); err != nil {
 		msg.head = append(prefix[:], msg.meta...)
@@ -104,10 +104,10 @@ func (m *messages) next() (msg message, err error) {
 // errEnd is returned behind the mark of a stream's end.
 var errEnd = errors.New("the end of the stream")
 
-// cut makes the end of the file within a message a damage.
-func cut(err error) error {
+// cut makes the end of the file, at an offset within a message, a damage.
+func cut(at int64, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w: the file is cut off within a message: fetch it again", errDamaged)
+		return fmt.Errorf("%w: the file is cut off at offset %d, within a message", errDamaged, at)
 	}
 	return err
 }
@@ -116,7 +116,7 @@ func (m *messages) fill(p []byte) error {
 	n, err := io.ReadFull(m.in, p)
 	m.at += int64(n)
 	if n > 0 && err != nil {
-		return cut(err)
+		return cut(m.at, err)
 	}
 	return err
 }
