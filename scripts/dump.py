@@ -21,6 +21,7 @@ import os
 import random
 import re
 import sys
+from concurrent.futures import ProcessPoolExecutor
 
 SITES = 997  # a prime, so that sites and files do not go in step
 RECENT = 1000
@@ -103,6 +104,20 @@ def parquet(path, rows, _):
             out.write_table(pa.table(list(zip(*batch)), schema=schema))
 
 
+def begin(options):
+    """Read the texts, once in each process."""
+    global o, lengths, pool
+    o = options
+    lengths, pool = sentences(o.texts)
+
+
+def one_file(i):
+    # A name of its own for each file: two files share no document.
+    rows = ((f"{name}-{i}", text) for name, text in documents(lengths, pool, o.bytes // o.files, f"{o.seed}-{i}"))
+    write = parquet if o.format == "parquet" else jsonl
+    write(os.path.join(o.out, f"part-{i:05}.{o.format}"), rows, o.format)
+
+
 def main():
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     flags.add_argument("texts", nargs="+", help="JSON lines with a field text")
@@ -111,15 +126,12 @@ def main():
     flags.add_argument("--out", required=True, help="a folder, made if it is not there")
     flags.add_argument("--format", choices=["jsonl.gz", "jsonl", "parquet"], default="jsonl.gz")
     flags.add_argument("--seed", type=int, default=1)
+    flags.add_argument("--jobs", type=int, default=1, help="files that are made at the same time")
     o = flags.parse_args()
-    lengths, pool = sentences(o.texts)
     os.makedirs(o.out, exist_ok=True)
-    for i in range(o.files):
-        # A name of its own for each file: two files share no document.
-        rows = ((f"{name}-{i}", text) for name, text in documents(lengths, pool, o.bytes // o.files, f"{o.seed}-{i}"))
-        write = parquet if o.format == "parquet" else jsonl
-        write(os.path.join(o.out, f"part-{i:05}.{o.format}"), rows, o.format)
-        print(f"{i + 1} of {o.files} files", file=sys.stderr)
+    with ProcessPoolExecutor(o.jobs, initializer=begin, initargs=(o,)) as jobs:
+        for i, _ in enumerate(jobs.map(one_file, range(o.files))):
+            print(f"{i + 1} of {o.files} files", file=sys.stderr)
 
 
 if __name__ == "__main__":
