@@ -66,7 +66,8 @@ func TestBitRot(t *testing.T) {
 	if testing.Short() {
 		t.Skip("each place is a run")
 	}
-	const places = 200
+	t.Parallel()
+	places := exhaustively(48, 200)
 	dir := t.TempDir()
 	names := nightstest.Crawl(t, dir, 2, 30)
 	lines := strings.SplitAfter(readFile(t, filepath.Join(dir, names[1]+".jsonl")), "\n")

@@ -38,6 +38,15 @@ func sized(documents int) int {
 	return documents
 }
 
+// exhaustively is how many cases are drawn: the usual number, or all of them with
+// NEARDUP_EXHAUSTIVE.
+func exhaustively(usual, all int) int {
+	if os.Getenv("NEARDUP_EXHAUSTIVE") != "" {
+		return all
+	}
+	return usual
+}
+
 // runJob runs the request with an engine of so many workers.
 func runJob(t *testing.T, workers int, req job.Request) *job.Summary {
 	t.Helper()
@@ -493,7 +502,7 @@ func TestTooManyBadRecords(t *testing.T) {
 // Many documents without features never merge; many identical ones make one
 // cluster; neither costs its square.
 func TestManyEmptyAndManyIdentical(t *testing.T) {
-	n := int64(100_000)
+	n := int64(20_000)
 	if testing.Short() {
 		n = 1500
 	}

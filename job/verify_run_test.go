@@ -24,7 +24,8 @@ func TestNothingIsBelieved(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes many runs")
 	}
-	const ways = 240
+	t.Parallel()
+	ways := exhaustively(60, 240)
 	dir := t.TempDir()
 	names := nightstest.Crawl(t, dir, 1, 40)
 	lines := strings.SplitAfter(readFile(t, filepath.Join(dir, names[0]+".jsonl")), "\n")
