@@ -81,9 +81,12 @@ func events(t testing.TB, path string, workers int) (events []string, texts [][]
 // members that no fault is in, all of them, whatever the number of goroutines,
 // and members and damage together are the file.
 func TestDamage(t *testing.T) {
-	runs := 300
-	if testing.Short() {
+	runs := 100
+	switch {
+	case testing.Short():
 		runs = 20
+	case os.Getenv("NEARDUP_EXHAUSTIVE") != "":
+		runs = 300
 	}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
