@@ -39,6 +39,12 @@ type Table struct {
 	// such pairs.
 	Unlike bool
 
+	// Carries says that nearly all candidates of the table are ruled out by their
+	// views, and that there are far more candidates than postings. So where candidates
+	// do not fit into memory each posting carries the document's view, and a pair gets
+	// its verdict where it is found.
+	Carries bool
+
 	// Most is the size up to which a group is compared; a larger one is not, as a
 	// value that so many documents share says nothing. 0: no limit.
 	Most int
@@ -78,9 +84,10 @@ func builtIn() (tables []Table) {
 	}
 	return append(tables,
 		Table{
-			Name:  "short texts",
-			Reads: data.ReadLetters,
-			Asked: func(r *Rule) bool { return r.ShortTexts },
+			Name:    "short texts",
+			Reads:   data.ReadLetters,
+			Carries: true,
+			Asked:   func(r *Rule) bool { return r.ShortTexts },
 			Values: func(dst []uint64, m *KeyEmitter, v *data.View) []uint64 {
 				if !m.rule.isShort(v) {
 					return dst

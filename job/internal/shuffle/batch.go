@@ -84,20 +84,16 @@ func (b *Batch) Flush() error {
 		b.docs[i] = uint64(places.Rank(doc))
 	}
 	var failed error
-	v := newVerdicts(b.Rule, views, func(p data.Pair) {
+	v := NewVerdicts(b.Rule, views, func(p data.Pair) {
 		if failed == nil {
 			p.A, p.B = places.Member(uint32(p.A)), places.Member(uint32(p.B))
 			failed = b.Emit(p)
 		}
 	})
-	if err := b.compare(v.compare); err != nil {
+	if err := b.compare(v.Comparer); err != nil {
 		return err
 	}
-	for table, did := range v.did {
-		if b.Counts != nil {
-			b.Counts[table].Add(did)
-		}
-	}
+	v.AddTo(b.Counts)
 	return failed
 }
 

@@ -22,7 +22,7 @@ type Memory[F columns.Fingerprint] struct {
 	Views  *mapper.Units     // views of all documents, by place; nil without verification
 	Options
 
-	workers []*verdicts // by worker
+	workers []*Verdicts // by worker
 }
 
 // Pairs calls emit with the pairs that mapper.Verifier.Pair reports: those that
@@ -41,9 +41,9 @@ func (m *Memory[F]) Pairs(ctx context.Context, emit func(worker int, p data.Pair
 			emit(worker, data.Pair{A: min(a, b), B: max(a, b), Distance: uint8(distance)})
 		})
 	}
-	m.workers = make([]*verdicts, m.Workers)
+	m.workers = make([]*Verdicts, m.Workers)
 	for w := range m.workers {
-		m.workers[w] = newVerdicts(m.Rule, m.Views, func(p data.Pair) { emit(w, p) })
+		m.workers[w] = NewVerdicts(m.Rule, m.Views, func(p data.Pair) { emit(w, p) })
 	}
 	for _, find := range []func(context.Context) error{m.equal, m.near, m.shared} {
 		if err := find(ctx); err != nil {
@@ -51,8 +51,8 @@ func (m *Memory[F]) Pairs(ctx context.Context, emit func(worker int, p data.Pair
 		}
 	}
 	for _, w := range m.workers {
-		for table, did := range w.did {
-			m.count(m.Tiers.Tables() + table).Add(did)
+		if m.Counts != nil {
+			w.AddTo(m.Counts[m.Tiers.Tables():])
 		}
 	}
 	return nil
@@ -78,7 +78,7 @@ func (m *Memory[F]) equal(ctx context.Context) error {
 			return nil
 		}
 		buffers[worker] = members(buffers[worker][:0], m.Lists, m.Normal, uint32(i))
-		return m.workers[worker].compare.Shared(mapper.SegmentTables, 0, buffers[worker])
+		return m.workers[worker].Shared(mapper.SegmentTables, 0, buffers[worker])
 	})
 }
 
@@ -114,7 +114,7 @@ func (m *Memory[F]) near(ctx context.Context) error {
 		err := Segments(ctx, lists, tier, o, func(worker int, i, j uint32, distance int) {
 			b := &buffers[worker]
 			b.a, b.b = members(b.a[:0], lists, places, i), members(b.b[:0], lists, places, j)
-			_ = m.workers[worker].compare.Near(b.a, b.b, distance) // which reads memory alone
+			_ = m.workers[worker].Near(b.a, b.b, distance) // which reads memory alone
 		})
 		if err != nil {
 			return err
@@ -160,7 +160,7 @@ func (m *Memory[F]) shared(ctx context.Context) error {
 			err = m.sampled(ctx, mapper.NewSampled(m.Views, postings, spare))
 		} else {
 			postings, spare, err = Values(ctx, postings, spare, m.Workers, m.count(m.Tiers.Tables()+table), func(worker int, value uint64, places []uint64) error {
-				return m.workers[worker].compare.Shared(table, value, places)
+				return m.workers[worker].Shared(table, value, places)
 			})
 		}
 		if err != nil {
@@ -187,7 +187,7 @@ func (m *Memory[F]) sampled(ctx context.Context, found *mapper.Sampled) error {
 	return Each(ctx, m.Workers, m.Views.Len(), func(worker, unit int) error {
 		w := m.workers[worker]
 		found.Each(w.verify, uint32(unit), func(other uint32) {
-			_ = w.compare.Candidate(mapper.Candidate{A: uint64(unit), B: uint64(other), Table: mapper.Samples}) // which reads memory alone
+			_ = w.Candidate(mapper.Candidate{A: uint64(unit), B: uint64(other), Table: mapper.Samples}) // which reads memory alone
 		})
 		return nil
 	})

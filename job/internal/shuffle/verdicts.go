@@ -6,25 +6,27 @@ import (
 	"github.com/neardup/neardup/mapper"
 )
 
-// verdicts compares the documents of a group, and gives a verdict on each candidate
-// pair at once. It calls documents by their places in the views. Only one goroutine
-// may use it at a time.
-type verdicts struct {
-	compare *mapper.Comparer
-	verify  *mapper.Verifier
-	did     []rundir.TableCount // candidates and pairs, by table of mapper.Tables
+// Verdicts is a [mapper.Comparer] for documents whose views are in memory: it gives a
+// verdict on each candidate pair at once. It calls documents by their places in the
+// views. Only one goroutine may use it at a time.
+type Verdicts struct {
+	*mapper.Comparer // its methods return no error, as they read memory alone
+
+	verify *mapper.Verifier
+	did    []rundir.TableCount // candidates and pairs, by table of mapper.Tables
 }
 
-// newVerdicts returns the verdicts on documents whose views are given, which calls
-// emit with the pairs. Its compare returns no error, as it reads memory alone.
-func newVerdicts(rule mapper.Rule, views *mapper.Units, emit func(data.Pair)) *verdicts {
-	v := &verdicts{verify: mapper.NewVerifier(rule), did: make([]rundir.TableCount, len(mapper.Tables))}
+// NewVerdicts returns the verdicts on documents of these views, to which more may be
+// appended. It calls emit with the pairs: those that are the same, and those that only
+// the texts can decide.
+func NewVerdicts(rule mapper.Rule, views *mapper.Units, emit func(data.Pair)) *Verdicts {
+	v := &Verdicts{verify: mapper.NewVerifier(rule), did: make([]rundir.TableCount, len(mapper.Tables))}
 	var a, b data.View
 	view := func(doc uint64, v *data.View) error {
 		views.View(uint32(doc), v)
 		return nil
 	}
-	v.compare = mapper.NewComparer(rule, view, func(c mapper.Candidate) error {
+	v.Comparer = mapper.NewComparer(rule, view, func(c mapper.Candidate) error {
 		if c.Table >= 0 {
 			v.did[c.Table].Candidates++
 		}
@@ -42,4 +44,11 @@ func newVerdicts(rule mapper.Rule, views *mapper.Units, emit func(data.Pair)) *v
 		return nil
 	})
 	return v
+}
+
+// AddTo adds the candidates and pairs so far to the counts of mapper.Tables.
+func (v *Verdicts) AddTo(counts []*Count) {
+	for table, count := range counts {
+		count.Add(v.did[table])
+	}
 }

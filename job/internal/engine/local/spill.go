@@ -47,7 +47,8 @@ import (
 //     compared. All fingerprints are dealt again for the next table.
 //  3. name: each pair of near fingerprints becomes the pairs of their documents.
 //     Without verification the join ends here.
-//  4. shared: documents that share a value of any other table are candidates.
+//  4. shared: documents that share a value of any other table are candidates. Where
+//     the table's postings carry views, their pairs get the verdict at once.
 //  5. verify: the candidates get the views of both documents, and a verdict.
 type spiller[F columns.Fingerprint] struct {
 	*join
@@ -413,26 +414,37 @@ func (s *spiller[F]) shared(ctx context.Context) error {
 	return nil
 }
 
-// sampledBuckets multiplies the number of buckets for the table of samples, since
-// a document has tens of sampled values.
-const sampledBuckets = 4
+// Buckets for the values of a table, for each bucket of fingerprints: a document has
+// tens of sampled values, and a view is many times as long as a value.
+const (
+	sampledBuckets  = 4
+	carryingBuckets = 32
+)
 
 // sharedTable deals the values of a table, each with its document, by a hash of
 // the value, and compares the documents that share one.
 func (s *spiller[F]) sharedTable(ctx context.Context, table int) (err error) {
-	n := s.n
-	if table == mapper.Samples {
+	n, columns, carries := s.n, views.Reading(mapper.Tables[table].Reads), mapper.Tables[table].Carries && s.rule.Verified
+	switch {
+	case table == mapper.Samples:
 		n *= sampledBuckets
+	case carries:
+		n *= carryingBuckets
+		columns |= views.Verdict
 	}
-	dealt := s.buckets(n, 4+state.NumberBytes, false)
+	dealt := s.buckets(n, 4+state.NumberBytes, carries)
 	defer func() { err = errors.Join(err, dealt.Close()) }()
 	deal := dealt.Dealer()
 	values := mapper.NewKeyEmitter(nil, s.rule)
-	var record []byte
-	err = s.documents.Each(ctx, 0, s.documents.Len(), views.Reading(mapper.Tables[table].Reads), func(doc uint64, r *views.Row) error {
-		for _, v := range values.Values(table, &r.View) {
+	var record, tail []byte
+	err = s.documents.Each(ctx, 0, s.documents.Len(), columns, func(doc uint64, r *views.Row) error {
+		of := values.Values(table, &r.View)
+		if carries && len(of) > 0 {
+			tail = r.View.Append(tail[:0])
+		}
+		for _, v := range of {
 			record = state.AppendNumber(binary.BigEndian.AppendUint32(record[:0], uint32(v)), doc)
-			if err := deal.Put(mapper.Shard(v, n), record, nil); err != nil {
+			if err := deal.Put(mapper.Shard(v, n), record, tail); err != nil {
 				return err
 			}
 		}
@@ -443,21 +455,27 @@ func (s *spiller[F]) sharedTable(ctx context.Context, table int) (err error) {
 	}
 	compare, candidates := s.comparers()
 	err = s.each(ctx, n, func(worker, b int) error {
+		shared, name := compare[worker].Shared, func(doc uint64, _ []byte) uint64 { return doc }
+		if carries {
+			c := s.newCarried(worker)
+			defer c.AddTo(s.counts[s.tiers.Tables():])
+			shared, name = c.Shared, c.place
+		}
 		var docs []uint64
 		var did rundir.TableCount
 		last := uint32(0)
 		group := func() error {
 			shuffle.AddDocuments(&did, int64(len(docs)))
-			return compare[worker].Shared(table, uint64(last), docs)
+			return shared(table, uint64(last), docs)
 		}
-		err := dealt.Sorted(b, func(r, _ []byte) error {
+		err := dealt.Sorted(b, func(r, tail []byte) error {
 			if v := binary.BigEndian.Uint32(r); v != last {
 				if err := group(); err != nil {
 					return err
 				}
 				last, docs = v, docs[:0]
 			}
-			docs = append(docs, state.Number(r[4:]))
+			docs = append(docs, name(state.Number(r[4:]), tail))
 			return nil
 		})
 		if err == nil {
@@ -467,6 +485,32 @@ func (s *spiller[F]) sharedTable(ctx context.Context, table int) (err error) {
 		return errors.Join(err, dealt.Drop(b))
 	})
 	return errors.Join(err, flush(candidates))
+}
+
+// carried are the documents of a bucket whose postings carry their views.
+type carried struct {
+	*shuffle.Verdicts
+	views *mapper.Units
+	docs  []uint64 // by place in views
+}
+
+// newCarried returns those of an empty bucket. The worker gets their pairs.
+func (s *spiller[F]) newCarried(worker int) *carried {
+	c := &carried{views: mapper.NewUnits(true)}
+	c.Verdicts = shuffle.NewVerdicts(s.rule, c.views, func(p data.Pair) {
+		p.A, p.B = c.docs[p.A], c.docs[p.B]
+		s.out.add(worker, p)
+	})
+	return c
+}
+
+// place adds a document and returns its place.
+func (c *carried) place(doc uint64, view []byte) uint64 {
+	var v data.View
+	v.Unpack(view)
+	c.views.Append(&v)
+	c.docs = append(c.docs, doc)
+	return uint64(len(c.docs) - 1)
 }
 
 // verify gives a verdict on the candidates, in two passes over the views, a chunk
@@ -502,17 +546,27 @@ func (s *spiller[F]) verify(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		verify := mapper.NewVerifier(s.rule)
+		verify, did := mapper.NewVerifier(s.rule), make([]rundir.TableCount, len(mapper.Tables))
 		var a, b data.View
 		err = attached.Each(chunk, func(head, tail []byte) error {
 			c := unpackCandidate(head)
 			a.Unpack(tail)
 			view(c.B, &b)
-			if p, ok := verify.Pair(&c, &a, &b); ok {
+			p, ok := verify.Pair(&c, &a, &b)
+			if ok {
 				s.out.add(worker, p)
+			}
+			if c.Table >= 0 {
+				did[c.Table].Candidates++
+				if ok {
+					did[c.Table].Pairs++
+				}
 			}
 			return nil
 		})
+		for table := range did {
+			s.count(table).Add(did[table])
+		}
 		return errors.Join(err, attached.Drop(chunk))
 	})
 }
