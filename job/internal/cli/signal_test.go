@@ -42,7 +42,7 @@ func TestSignals(t *testing.T) {
 	if err := os.Mkdir(in, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	dump(t, in, 4, 4000)
+	dump(t, in, 4, 2000)
 	for _, night := range []string{"2026-11-01", "2026-11-02"} {
 		cmd, stderr := start(t, "run", in, "--library", lib, "--out", filepath.Join(dir, night))
 		if err := cmd.Wait(); err != nil {
@@ -78,12 +78,12 @@ func TestSignals(t *testing.T) {
 		{"library", "verify", lib},
 		{"library", "compact", lib},
 	} {
-		for _, wait := range []time.Duration{50, 300, 1000} {
+		for _, wait := range []time.Duration{50, 200, 600} {
 			cmd, stderr := start(t, args...)
 			time.Sleep(wait * time.Millisecond)
 			// One that had ended has done its work; one that had not begun is the system's to end.
 			end(cmd, stderr.String, exitInterrupted, exitDone, -1)
-			if wait == 1000 && i < 3 { // what it left can be gone on with
+			if wait == 600 && i < 3 { // what it left can be gone on with
 				cmd, stderr := start(t, args...)
 				if err := cmd.Wait(); err != nil {
 					t.Errorf("%v again: %v: %s", args, err, stderr)
