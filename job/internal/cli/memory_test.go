@@ -108,12 +108,12 @@ func TestServiceMemory(t *testing.T) {
 
 // Four large documents, alike but for a piece in some dozens, are matched by their
 // texts in little more than the memory that the run was given: pages of an archive
-// with a table of 15 MiB, and lines of JSON with 15 MiB of Chinese.
+// with a table of 30 MiB, and lines of JSON with 30 MiB of Chinese.
 func TestLargeDocumentsMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute on a busy machine")
 	}
-	const size, documents = 15 << 20, 4
+	const size, documents = 30 << 20, 4
 	t.Run("WARC", func(t *testing.T) {
 		largeDocuments(t, "pages.warc.gz", documents, func(w io.Writer, document int) error {
 			var b bytes.Buffer
@@ -155,7 +155,7 @@ func TestLargeDocumentsMemory(t *testing.T) {
 }
 
 // largeDocuments has a file of that name, with what write writes for each document,
-// run at 256 MiB.
+// run at 512 MiB.
 func largeDocuments(t *testing.T, name string, documents int, write func(w io.Writer, document int) error) {
 	dir := t.TempDir()
 	dump := filepath.Join(dir, name)
@@ -171,7 +171,7 @@ func largeDocuments(t *testing.T, name string, documents int, write func(w io.Wr
 	if err := out.Close(); err != nil {
 		t.Fatal(err)
 	}
-	cmd, stderr := start(t, "run", dump, "--out", filepath.Join(dir, "run"), "--memory", "256MiB")
+	cmd, stderr := start(t, "run", dump, "--out", filepath.Join(dir, "run"), "--memory", "512MiB")
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	peak := 0
@@ -181,7 +181,7 @@ func largeDocuments(t *testing.T, name string, documents int, write func(w io.Wr
 			if err != nil {
 				t.Fatalf("%v: %s", err, stderr)
 			}
-			if t.Logf("peak of %d MiB", peak>>10); peak == 0 || peak>>10 > 256*11/10 {
+			if t.Logf("peak of %d MiB", peak>>10); peak == 0 || peak>>10 > 512*11/10 {
 				t.Errorf("peak of %d KiB", peak)
 			}
 			return
