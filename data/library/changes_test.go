@@ -106,9 +106,12 @@ func history(t *testing.T, dir string, first int) (after []snapshot) {
 // that mends it; nothing is removed; and after that command the library holds
 // what it held, but for files that only a backup or a run has.
 func TestSetBack(t *testing.T) {
-	ways := 120
-	if testing.Short() {
-		ways = 26 // two of each kind
+	ways := 52 // four of each kind
+	switch {
+	case testing.Short():
+		ways = 26
+	case os.Getenv("NEARDUP_EXHAUSTIVE") != "":
+		ways = 120
 	}
 	base, elsewhere := t.TempDir(), t.TempDir()
 	mine, other := history(t, base, 0), history(t, elsewhere, 100)
