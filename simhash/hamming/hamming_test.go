@@ -453,7 +453,7 @@ func flipped(rng *rand.Rand, centre uint64, flips int) uint64 {
 // 1), two that overlap, one with values just around it, a subcube, and one so
 // large that its members are far apart.
 func TestBalls(t *testing.T) {
-	n := sized(4000)
+	n := max(sized(2500), 1000)
 	for name, member := range map[string]func(rng *rand.Rand, i int) uint64{
 		"ball":    func(rng *rand.Rand, _ int) uint64 { return flipped(rng, 0xabcdef, rng.IntN(4)) },
 		"sphere":  func(rng *rand.Rand, _ int) uint64 { return flipped(rng, 0xabcdef, 2) },
