@@ -24,16 +24,33 @@ type compact struct {
 // newCompact returns the trie of nodes, whose words have costs by their value and
 // whose first characters have codes below roots. It is nil if more costs differ
 // than an index tells apart: then look and solve cut.
+//
+// Words of one cost are neighbours but for the user's, so a cost is looked for only
+// where it is not that of the word before.
 func newCompact(nodes []model.Node, costs []float64, roots int) *compact {
 	descending := func(a, b float64) int { return cmp.Compare(b, a) }
-	distinct := slices.Compact(slices.SortedFunc(slices.Values(costs), descending))
+	var distinct []float64
+	for value, cost := range costs {
+		if value == 0 || cost != costs[value-1] {
+			distinct = append(distinct, cost)
+		}
+	}
+	slices.SortFunc(distinct, descending)
+	distinct = slices.Compact(distinct)
 	if len(distinct) > math.MaxUint16 {
 		return nil
 	}
+	index := make([]uint16, len(costs)) // into distinct, by value
+	at := 0
+	for value, cost := range costs {
+		if value == 0 || cost != costs[value-1] {
+			at, _ = slices.BinarySearchFunc(distinct, cost, descending)
+		}
+		index[value] = uint16(at)
+	}
 	c := &compact{large.Make[uint16](len(nodes)), large.Make[model.Node](len(nodes)), make([]uint32, roots), distinct}
 	for slot, node := range nodes {
-		i, _ := slices.BinarySearchFunc(distinct, costs[node.Value()], descending)
-		c.checks[slot], c.nodes[slot] = node.Check(), node.WithCheck(uint16(i))
+		c.checks[slot], c.nodes[slot] = node.Check(), node.WithCheck(index[node.Value()])
 	}
 	for code := range c.roots {
 		c.roots[code] = nodes[code].Base()
