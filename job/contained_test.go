@@ -286,3 +286,31 @@ func checkNames(t *testing.T, night string, clusters map[string]data.ClusterRow,
 		t.Errorf("night %s: %d components continue earlier ones, the summary says %d", night, before, continued)
 	}
 }
+
+// A page that is little more than a note that many pages carry is contained in none of
+// them. A page of a story is, in the page that has the story and more.
+func TestNoteIsNotContained(t *testing.T) {
+	note, story := text(1, 60), text(2, 60)
+	docs := []page{{"story", story}, {"report", text(3, 200) + " " + story}, {"bare", note}}
+	for i := range uint64(8) {
+		docs = append(docs, page{fmt.Sprint("column", i), text(10+i, 200) + " " + note})
+	}
+	cfg, err := config.Default().WithPreset(config.PresetThorough)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Match.AllPairs = true
+	for _, c := range []struct {
+		docs []page
+		want map[[2]string]string
+	}{
+		{docs, map[[2]string]string{{"story", "report"}: "contained"}},
+		{docs[:5], map[[2]string]string{{"story", "report"}: "contained", {"bare", "column0"}: "contained", {"bare", "column1"}: "contained"}},
+	} {
+		out := filepath.Join(t.TempDir(), "out")
+		runJob(t, 2, job.Request{Command: job.CommandRun, Inputs: []string{write(t, c.docs)}, Out: out, Config: cfg})
+		if got := readVerdicts(t, out, rundir.Pairs); !maps.Equal(got, c.want) {
+			t.Errorf("of %d documents: %v, want %v", len(c.docs), got, c.want)
+		}
+	}
+}

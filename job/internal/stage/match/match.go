@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -138,9 +139,89 @@ func Verify(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err erro
 func byTexts(ctx context.Context, r *stage.Run, documents *engine.Documents, open []pairs.Pair) error {
 	shingles := texts.Open(r.StatePath(texts.ShinglesFolder), documents.Folder, r.Config.Execution.MemoryLimit()/2)
 	order := byComponent(open)
-	return parallel.Each(ctx, r.Workers, r.Workers, func(ctx context.Context, w int) error {
+	err := parallel.Each(ctx, r.Workers, r.Workers, func(ctx context.Context, w int) error {
 		return consult(ctx, r, shingles, open, order[len(order)*w/r.Workers:len(order)*(w+1)/r.Workers])
 	})
+	if err != nil {
+		return err
+	}
+	contained, of := containedDocuments(open)
+	refused := make([][]int, r.Workers) // places of pairs
+	err = parallel.Each(ctx, r.Workers, r.Workers, func(ctx context.Context, w int) (err error) {
+		refused[w], err = refuseShared(ctx, r, shingles, open, contained[len(contained)*w/r.Workers:len(contained)*(w+1)/r.Workers], of)
+		return err
+	})
+	for _, i := range slices.Concat(refused...) {
+		open[i].Evidence.Reason = data.NotTheSame
+	}
+	return err
+}
+
+// containedDocuments returns the documents that others contain, ascending, and for each
+// of them the places of its pairs in open.
+func containedDocuments(open []pairs.Pair) (contained []uint64, of map[uint64][]int) {
+	of = map[uint64][]int{}
+	for i := range open {
+		if doc, ok := containedOf(&open[i]); ok {
+			of[doc] = nil
+		}
+	}
+	for i := range open {
+		for _, doc := range [...]uint64{open[i].A, open[i].B} {
+			if places, ok := of[doc]; ok {
+				of[doc] = append(places, i)
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(of)), of
+}
+
+// containedOf returns the document that the other one of a pair contains.
+func containedOf(p *pairs.Pair) (doc uint64, ok bool) {
+	switch p.Evidence.Reason {
+	case data.Contains:
+		return p.B, true
+	case data.Contained:
+		return p.A, true
+	}
+	return 0, false
+}
+
+// refuseShared returns the places of those pairs in which one text is contained in the
+// other by what many other pages have too. For each of the documents it looks at the
+// texts of all its pairs in open, whose places are in of: pages that have a note of some
+// length are candidates with a page that is little more than the note.
+func refuseShared(ctx context.Context, r *stage.Run, shingles *texts.Reader, open []pairs.Pair, contained []uint64, of map[uint64][]int) (refused []int, err error) {
+	var own mapper.Own
+	var x, y mapper.Text
+	for _, doc := range contained {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err := shingles.Read(doc, &x); err != nil {
+			return nil, err
+		}
+		own.Reset(x.Shingles)
+		other := func(i int) error { return shingles.Read(open[i].A+open[i].B-doc, &y) }
+		for _, i := range of[doc] {
+			if err := other(i); err != nil {
+				return nil, err
+			}
+			own.Add(y.Shingles)
+		}
+		for _, i := range of[doc] {
+			if in, ok := containedOf(&open[i]); !ok || in != doc {
+				continue
+			}
+			if err := other(i); err != nil {
+				return nil, err
+			}
+			if !own.Within(y.Shingles, r.Config.Match.Containment) {
+				refused = append(refused, i)
+			}
+		}
+	}
+	return refused, nil
 }
 
 // bySignatures sets the evidence of all open pairs to what signatures say. It takes as
