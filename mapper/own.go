@@ -21,11 +21,11 @@ type Own struct {
 	rest  []uint64
 }
 
-const (
-	// ownPages is how many pages that are unlike each other have a shingle that is not the
-	// text's own. A story and its updates, or several digests, hardly are so many.
-	ownPages = 6
+// OwnPages is how many pages that are unlike each other have a shingle that is not the
+// text's own. A story and its updates, or several digests, hardly are so many.
+const OwnPages = 6
 
+const (
 	// ownLeast is the least share of a text that is its own.
 	ownLeast = 0.4
 
@@ -80,12 +80,15 @@ func (o *Own) Add(page []uint64) {
 	}
 }
 
+// Shared reports whether some of the text may not be its own.
+func (o *Own) Shared() bool { return len(o.rests) >= OwnPages }
+
 // Within reports whether a page, given by its shingles, has what is the text's own: at
 // least the share of limit of it. It is false if too little of the text is its own.
 func (o *Own) Within(page []uint64, limit float64) bool {
 	own, both, i := 0, 0, 0
 	for at, s := range o.text {
-		if o.pages[at] >= ownPages {
+		if o.pages[at] >= OwnPages {
 			continue
 		}
 		own++

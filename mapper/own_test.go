@@ -52,11 +52,11 @@ func TestOwn(t *testing.T) {
 		{"another page", note, nil, report, false},
 		{"versions of one page", note, versions(50), joined(note, report), true},
 		{"copies", note, slices.Repeat([][]uint64{joined(note, story[:restLeast-1])}, 50), joined(note, report), true},
-		{"few unlike pages", note, unlike(ownPages-1, note), joined(note, report), true},
-		{"many unlike pages", note, unlike(ownPages, note), joined(note, report), false},
-		{"a note and a longer story", joined(note[:50], story), unlike(ownPages, note[:50]), joined(note, story, report), true},
-		{"the story is not there", joined(note[:50], story), unlike(ownPages, note[:50]), joined(note, report), false},
-		{"a note and a shorter story", joined(note, story), unlike(ownPages, note), joined(note, story, report), false},
+		{"few unlike pages", note, unlike(OwnPages-1, note), joined(note, report), true},
+		{"many unlike pages", note, unlike(OwnPages, note), joined(note, report), false},
+		{"a note and a longer story", joined(note[:50], story), unlike(OwnPages, note[:50]), joined(note, story, report), true},
+		{"the story is not there", joined(note[:50], story), unlike(OwnPages, note[:50]), joined(note, report), false},
+		{"a note and a shorter story", joined(note, story), unlike(OwnPages, note), joined(note, story, report), false},
 	} {
 		var own Own
 		own.Reset(drawn(r, 30)) // what was there before is forgotten
@@ -107,8 +107,11 @@ func TestOwnAgainstBruteForce(t *testing.T) {
 				of[s]++
 			}
 		}
-		left := slices.DeleteFunc(slices.Clone(text), func(s uint64) bool { return of[s] >= ownPages })
+		left := slices.DeleteFunc(slices.Clone(text), func(s uint64) bool { return of[s] >= OwnPages })
 		want := float64(len(left)) >= ownLeast*float64(len(text)) && float64(common(left, page)) >= limit*float64(len(left))
+		if got := own.Shared(); !got && len(left) < len(text) {
+			t.Fatalf("shared %t, and %d of %d shingles are not the text's own", got, len(text)-len(left), len(text))
+		}
 		if got := own.Within(page, limit); got != want {
 			t.Fatalf("within %t, want %t", got, want)
 		}

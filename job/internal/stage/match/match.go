@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -145,7 +144,7 @@ func byTexts(ctx context.Context, r *stage.Run, documents *engine.Documents, ope
 	if err != nil {
 		return err
 	}
-	contained, of := containedDocuments(open)
+	contained, of := containedDocuments(open, order)
 	refused := make([][]int, r.Workers) // places of pairs
 	err = parallel.Each(ctx, r.Workers, r.Workers, func(ctx context.Context, w int) (err error) {
 		refused[w], err = refuseShared(ctx, r, shingles, open, contained[len(contained)*w/r.Workers:len(contained)*(w+1)/r.Workers], of)
@@ -157,9 +156,10 @@ func byTexts(ctx context.Context, r *stage.Run, documents *engine.Documents, ope
 	return err
 }
 
-// containedDocuments returns the documents that others contain, ascending, and for each
-// of them the places of its pairs in open.
-func containedDocuments(open []pairs.Pair) (contained []uint64, of map[uint64][]int) {
+// containedDocuments returns the documents that others contain, in the order of their
+// pairs, and for each of them the places of its pairs in open. It leaves out those of too
+// few pairs for any page to be refused.
+func containedDocuments(open []pairs.Pair, order []uint32) (contained []uint64, of map[uint64][]int) {
 	of = map[uint64][]int{}
 	for i := range open {
 		if doc, ok := containedOf(&open[i]); ok {
@@ -173,7 +173,14 @@ func containedDocuments(open []pairs.Pair) (contained []uint64, of map[uint64][]
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(of)), of
+	seen := map[uint64]bool{}
+	for _, i := range order {
+		if doc, ok := containedOf(&open[i]); ok && !seen[doc] && len(of[doc]) >= mapper.OwnPages {
+			seen[doc] = true
+			contained = append(contained, doc)
+		}
+	}
+	return contained, of
 }
 
 // containedOf returns the document that the other one of a pair contains.
@@ -208,6 +215,9 @@ func refuseShared(ctx context.Context, r *stage.Run, shingles *texts.Reader, ope
 				return nil, err
 			}
 			own.Add(y.Shingles)
+		}
+		if !own.Shared() {
+			continue
 		}
 		for _, i := range of[doc] {
 			if in, ok := containedOf(&open[i]); !ok || in != doc {
