@@ -43,8 +43,6 @@ export TZ=UTC LC_ALL=C CGO_ENABLED=0
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 version=$(sed -n 's/^const Version = "\(.*\)"$/\1/p' job/internal/version/version.go)
 [[ -n $version ]] || die "job/internal/version/version.go states no version"
-# Of all that is built, so that what one program compiled serves the next.
-export GOFLAGS="${GOFLAGS:-} -trimpath -buildvcs=false"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -65,7 +63,7 @@ for target in "${targets[@]}"; do
   program=neardup
   [[ $system != windows ]] || program=neardup.exe
   mkdir -p "$work/$name"
-  GOOS=$system GOARCH=$processor go build -ldflags='-s -w' -o "$work/$name/$program" ./job/neardup
+  GOOS=$system GOARCH=$processor go build -trimpath -buildvcs=false -ldflags='-s -w' -o "$work/$name/$program" ./job/neardup
   cp -r LICENSE README.md "$work/man" "$work/completions" "$work/licences" "$work/$name"
   # The list of modules, with the checksums of go.sum, in CycloneDX.
   go version -m -json "$work/$name/$program" | jq --arg version "$version" '{
