@@ -45,20 +45,24 @@ func (p packing) band(key uint64) (band int, ok bool) {
 }
 
 // references counts, for each table, the references to documents under its keys
-// that are sent, and writes the files of shared bands.
-func (p packing) references(ctx context.Context, job *engine.Job, documents *engine.Documents) ([]uint64, error) {
+// that are sent, and those that are not since no other document has the band. It
+// writes the files of shared bands.
+func (p packing) references(ctx context.Context, job *engine.Job, documents *engine.Documents) (sent, alone []uint64, err error) {
 	limit := job.Config.Execution.MemoryLimit()
-	counts := make([][]uint64, documents.Parts()) // by split, by table
+	counts := make([][]uint64, documents.Parts()) // of those sent, by split, by table
+	mapped := make([][]uint64, documents.Parts()) // of all
 	bands := counting.New(documents.Len()*sketch.Bands, limit/2)
 	workers := runtime.GOMAXPROCS(0)
-	err := parallel.Each(ctx, documents.Parts(), workers, func(ctx context.Context, split int) error {
-		counts[split] = make([]uint64, p.tables)
+	err = parallel.Each(ctx, documents.Parts(), workers, func(ctx context.Context, split int) error {
+		counts[split], mapped[split] = make([]uint64, p.tables), make([]uint64, p.tables)
 		return bands.Add(func(yield func(doc, key uint64)) error {
 			return p.eachKey(ctx, documents, split, func(r data.Posting) {
+				table := simhash.Key(r.Key).Table()
+				mapped[split][table]++
 				if _, ok := p.band(r.Key); ok {
 					yield(r.Doc, r.Key)
 				} else {
-					counts[split][simhash.Key(r.Key).Table()]++
+					counts[split][table]++
 				}
 			})
 		})
@@ -68,13 +72,14 @@ func (p packing) references(ctx context.Context, job *engine.Job, documents *eng
 			return p.writeShared(ctx, job.Dir, documents, split, bands, counts[split])
 		})
 	}
-	sum := make([]uint64, p.tables)
-	for _, of := range counts {
-		for t, n := range of {
-			sum[t] += n
+	sent, alone = make([]uint64, p.tables), make([]uint64, p.tables)
+	for split := range counts {
+		for t, n := range counts[split] {
+			sent[t] += n
+			alone[t] += mapped[split][t] - n
 		}
 	}
-	return sum, err
+	return sent, alone, err
 }
 
 // writeShared writes which bands of the documents of a split are shared, and

@@ -28,7 +28,7 @@ func TestSharedBands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	counted, err := p.references(t.Context(), &engine.Job{Config: cfg, Dir: dir}, documents)
+	counted, kept, err := p.references(t.Context(), &engine.Job{Config: cfg, Dir: dir}, documents)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,6 +76,13 @@ func TestSharedBands(t *testing.T) {
 		if sent[table] != counted[table] {
 			t.Errorf("table %d: %d references are sent, %d were counted", table, sent[table], counted[table])
 		}
+	}
+	left := uint64(0)
+	for _, n := range kept {
+		left += n
+	}
+	if left != uint64(alone-single) {
+		t.Errorf("%d references are left out, want %d", left, alone-single)
 	}
 	if alone < int(n)*sketch.Bands/2 || single > alone/10 {
 		t.Errorf("%d of %d bands that one document has are sent", single, alone)

@@ -70,7 +70,7 @@ func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.D
 	if err != nil {
 		return err
 	}
-	references, err := p.references(ctx, job, documents)
+	references, alone, err := p.references(ctx, job, documents)
 	if err != nil {
 		return err
 	}
@@ -118,6 +118,11 @@ func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.D
 			return err
 		}
 		first = m.Last
+	}
+	for t, n := range alone {
+		if n := int64(n); n > 0 {
+			counts[t].Add(rundir.TableCount{Postings: n, Keys: n, PostingLists: n, LargestMapped: 1, Largest: 1})
+		}
 	}
 	job.Tables = shuffle.Counted(counts)
 	return nil
