@@ -56,7 +56,7 @@ func (p packing) references(ctx context.Context, job *engine.Job, documents *eng
 	err = parallel.Each(ctx, documents.Parts(), workers, func(ctx context.Context, split int) error {
 		counts[split], mapped[split] = make([]uint64, p.tables), make([]uint64, p.tables)
 		return bands.Add(func(yield func(doc, key uint64)) error {
-			return p.eachKey(ctx, documents, split, func(r data.Posting) {
+			return p.eachKey(ctx, documents, split, 0, p.tables, func(r data.Posting) {
 				table := simhash.Key(r.Key).Table()
 				mapped[split][table]++
 				if _, ok := p.band(r.Key); ok {
@@ -88,11 +88,8 @@ func (p packing) writeShared(ctx context.Context, dir *rundir.Dir, documents *en
 	first := documents.First(split)
 	shared := make([]byte, documents.First(split+1)-first)
 	err := bands.Repeated(func(yield func(doc, key uint64)) error {
-		return p.eachKey(ctx, documents, split, func(r data.Posting) {
-			if _, ok := p.band(r.Key); ok {
-				yield(r.Doc, r.Key)
-			}
-		})
+		first := p.tiers.Tables()
+		return p.eachKey(ctx, documents, split, first, first+sketch.Bands, func(r data.Posting) { yield(r.Doc, r.Key) })
 	}, func(doc, key uint64) {
 		band, _ := p.band(key)
 		shared[doc-first] |= 1 << band
@@ -108,11 +105,12 @@ func (p packing) writeShared(ctx context.Context, dir *rundir.Dir, documents *en
 	return state.Write(path, kindBands, shared)
 }
 
-// eachKey calls yield with all records of a split's documents.
-func (p packing) eachKey(ctx context.Context, documents *engine.Documents, split int, yield func(data.Posting)) error {
+// eachKey calls yield with the postings of a split's documents in the tables first to
+// last − 1.
+func (p packing) eachKey(ctx context.Context, documents *engine.Documents, split, first, last int, yield func(data.Posting)) error {
 	keys := mapper.NewKeyEmitter(p.tiers, p.rule)
 	return documents.Each(ctx, documents.First(split), documents.First(split+1), p.columns(), func(doc uint64, r *views.Row) error {
-		return keys.Postings(0, p.tables, &r.View, doc, func(k data.Posting) error {
+		return keys.Postings(first, last, &r.View, doc, func(k data.Posting) error {
 			yield(k)
 			return nil
 		})

@@ -36,7 +36,7 @@ func TestSharedBands(t *testing.T) {
 	of := map[uint64]int{} // documents, by key
 	var all []data.Posting
 	for split := range documents.Parts() {
-		if err := p.eachKey(t.Context(), documents, split, func(r data.Posting) {
+		if err := p.eachKey(t.Context(), documents, split, 0, p.tables, func(r data.Posting) {
 			of[r.Key]++
 			all = append(all, r)
 		}); err != nil {
