@@ -76,25 +76,53 @@ var store = sync.OnceValues(func() (*minio.Core, error) {
 	return core, nil
 })
 
-// patience is how long a store may send nothing in the middle of an answer.
+// patience is how long a store may send nothing in the middle of an answer, or take
+// nothing of what is sent.
 var patience = time.Minute
 
-// errSilent is returned for an answer that does not go on.
-var errSilent = errors.New("the store sent nothing for a minute, in the middle of an answer: see that it runs")
+// errSilent is returned for a request that does not go on.
+var errSilent = errors.New("nothing came from the store, or went to it, for a minute: see that it runs")
 
-// patient ends the answers that do not go on. A connection that is open and silent would
-// else be waited for without an end.
+// patient ends requests that do not go on. A connection that stays open, over which
+// nothing comes or goes, would else be waited for without an end.
 type patient struct{ http.RoundTripper }
 
 func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithCancel(r.Context())
-	resp, err := p.RoundTripper.RoundTrip(r.WithContext(ctx))
+	asked := r.Context()
+	ctx, cancel := context.WithCancel(asked)
+	r = r.WithContext(ctx)
+	if r.Body != nil && r.Body != http.NoBody {
+		r.Body = &sent{r.Body, time.AfterFunc(patience, cancel)}
+	}
+	resp, err := p.RoundTripper.RoundTrip(r)
 	if err != nil {
+		if ctx.Err() != nil && asked.Err() == nil {
+			err = errSilent
+		}
 		cancel()
 		return nil, err
 	}
 	resp.Body = &answer{resp.Body, cancel}
 	return resp, nil
+}
+
+// sent is the body of a request. It is read as it is sent.
+type sent struct {
+	io.ReadCloser
+	timer *time.Timer // of the time since the last read; it ends the request
+}
+
+func (s *sent) Read(p []byte) (int, error) {
+	n, err := s.ReadCloser.Read(p)
+	if s.timer.Reset(patience); err != nil {
+		s.timer.Stop()
+	}
+	return n, err
+}
+
+func (s *sent) Close() error {
+	s.timer.Stop()
+	return s.ReadCloser.Close()
 }
 
 // answer is the body of an answer.

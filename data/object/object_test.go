@@ -44,11 +44,12 @@ func TestStore(t *testing.T) {
 	object.SetPatience(time.Second)
 	defer object.SetPatience(time.Minute)
 	var fault, left atomic.Int64 // of answers, and of how many
-	proxy := &objecttest.Proxy{Choose: func(int64, *http.Request) objecttest.Fault {
-		if left.Add(-1) >= 0 {
-			return objecttest.Fault(fault.Load())
+	proxy := &objecttest.Proxy{Choose: func(_ int64, r *http.Request) objecttest.Fault {
+		f := objecttest.Fault(fault.Load())
+		if f == objecttest.SilentUpload && r.ContentLength <= 0 || left.Add(-1) < 0 {
+			return objecttest.None
 		}
-		return objecttest.None
+		return f
 	}}
 	server.Behind(proxy)
 	big := make([]byte, 3<<20+17)
@@ -232,6 +233,22 @@ func TestStore(t *testing.T) {
 		if _, err := object.Stat("s3://crawl/out/_SUCCESS"); err != nil {
 			t.Error(err)
 		}
+		// An upload that does not go on is begun again.
+		large := bytes.Repeat([]byte("neardup!"), 15<<17) // more than what the system holds for a connection
+		if err := os.WriteFile(filepath.Join(run, "matches", "part-8"), large, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		fault.Store(int64(objecttest.SilentUpload))
+		left.Store(2)
+		before := proxy.Faults.Load()
+		if err := object.Publish(context.Background(), run, []string{"matches/part-8"}, "_SUCCESS", "s3://crawl/silent"); err != nil || proxy.Faults.Load() != before+2 {
+			t.Errorf("%v, after %d faults", err, proxy.Faults.Load()-before)
+		}
+		left.Store(0)
+		if there, err := os.ReadFile(filepath.Join(server.Folder, "silent", "matches", "part-8")); err != nil || !bytes.Equal(there, large) {
+			t.Errorf("%d bytes were uploaded, %v", len(there), err)
+		}
+
 		// Again with less: nothing of the old stays, and a failure in between
 		// leaves no marker.
 		if err := object.Publish(context.Background(), run, []string{"summary.json", "matches/part-9"}, "_SUCCESS", "s3://crawl/out"); err == nil {

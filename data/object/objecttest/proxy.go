@@ -23,6 +23,7 @@ const (
 	Unavailable       // the answer is 503
 	Refused           // the connection is cut before an answer
 	CutUpload         // the connection is cut when half of what is sent has come
+	SilentUpload      // half of what is sent is read, and the connection stays open
 	CutAnswer         // the connection is cut when half of the answer was sent
 	Silent            // half of the answer is sent, and the connection stays open
 )
@@ -40,6 +41,7 @@ type Proxy struct {
 
 	store    *httputil.ReverseProxy
 	requests atomic.Int64
+	ended    chan struct{} // closed when the proxy is
 }
 
 // Behind starts a proxy in front of the server, and sets the environment so that package
@@ -60,8 +62,12 @@ func (s *Server) Behind(p *Proxy) {
 		},
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // who asked has gone
 	}
+	p.ended = make(chan struct{})
 	server := httptest.NewServer(p)
-	s.t.Cleanup(server.Close)
+	s.t.Cleanup(func() {
+		close(p.ended)
+		server.Close()
+	})
 	s.t.Setenv(endpoint, server.URL)
 }
 
@@ -84,8 +90,11 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	case CutAnswer, Silent:
 		p.store.ServeHTTP(&half{ResponseWriter: w, request: r, silent: fault == Silent}, r)
-	case CutUpload:
+	case CutUpload, SilentUpload:
 		_, _ = io.CopyN(io.Discard, r.Body, r.ContentLength/2) // who sends may be gone
+		if fault == SilentUpload {
+			<-p.ended
+		}
 		panic(http.ErrAbortHandler)
 	case Refused:
 		panic(http.ErrAbortHandler)

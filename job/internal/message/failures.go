@@ -692,7 +692,7 @@ var failures = map[string]string{
 	"the library's settings name a file that cannot be read: %w: put it back there":                                           "历史库的设置所指的文件读不到：%s：请放回原处",
 	"the look-up failed: the log of the service says why":                                                                     "查询失败：原因见服务的日志",
 	"the name of %s has no date: name the night with --night 2026-11-20":                                                      "%s 的名称中没有日期：请用 --night 2026-11-20 指明夜次",
-	"the store sent nothing for a minute, in the middle of an answer: see that it runs":                                       "存储在应答中途一分钟没有发送任何内容：请确认它在运行",
+	"nothing came from the store, or went to it, for a minute: see that it runs":                                              "与存储之间一分钟没有任何数据往来：请确认它在运行",
 	"the object was replaced while it was read":                                                                               "对象在读取期间被替换",
 	"the page at offset %d goes beyond its column":                                                                            "偏移 %s 处的页超出所在列",
 	"the page at offset %d: %w":                                                                                               "偏移 %s 处的页：%s",
