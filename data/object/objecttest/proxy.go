@@ -18,14 +18,14 @@ type Fault int
 
 // The faults. Whatever they do is what networks and stores do.
 const (
-	None        Fault = iota
-	Failed            // the answer is 500
-	Unavailable       // the answer is 503
-	Refused           // the connection is cut before an answer
-	CutUpload         // the connection is cut when half of what is sent has come
-	SilentUpload      // half of what is sent is read, and the connection stays open
-	CutAnswer         // the connection is cut when half of the answer was sent
-	Silent            // half of the answer is sent, and the connection stays open
+	None         Fault = iota
+	Failed             // the answer is 500
+	Unavailable        // the answer is 503
+	Refused            // the connection is cut before an answer
+	CutUpload          // the connection is cut when half of what is sent has come
+	SilentUpload       // half of what is sent is read, and the connection stays open
+	CutAnswer          // the connection is cut when half of the answer was sent
+	Silent             // half of the answer is sent, and the connection stays open
 )
 
 // Proxy stands in front of a server.
