@@ -258,7 +258,7 @@ func TestDocsNameWhatThereIs(t *testing.T) {
 	for _, c := range commands() {
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
 	}
-	scripts, err := filepath.Glob("../../../scripts/*.sh")
+	scripts, err := filepath.Glob("../../../scripts/*.[sp][hy]")
 	if err != nil || len(scripts) == 0 {
 		t.Fatal(scripts, err)
 	}
@@ -267,7 +267,7 @@ func TestDocsNameWhatThereIs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range regexp.MustCompile(`(?m)^ +(?:-\w \| )?--([a-z-]+)`).FindAllStringSubmatch(string(text), -1) {
+		for _, m := range regexp.MustCompile(`(?m)(?:^ +(?:-\w \| )?|add_argument\(")--([a-z-]+)`).FindAllStringSubmatch(string(text), -1) {
 			known[m[1]] = true
 		}
 	}
