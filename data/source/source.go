@@ -299,8 +299,11 @@ func once(paths []string) []string {
 // find lists the files of one argument, and notes in met those that a folder
 // brought.
 func (o ExpandOptions) find(arg string, met map[string]bool) ([]string, error) {
-	if arg == "-" {
+	switch arg {
+	case "-":
 		return []string{"-"}, nil
+	case "":
+		return nil, fmt.Errorf("%w: a name is empty", ErrNoInput)
 	}
 	if object.Is(arg) {
 		return findObjects(arg, met)
@@ -355,6 +358,8 @@ func mistaken(arg string, args []string) string {
 	switch {
 	case err == nil && len(args) > 1:
 		return fmt.Sprintf("write its name in quotes, '%s'", spaced)
+	case arg == "":
+		return "give the variable that it comes from a value, or leave it out"
 	case strings.HasPrefix(arg, "~"):
 		return "the shell puts the home folder in the place of ~ where that stands without quotes: write it so, or $HOME"
 	case strings.HasPrefix(arg, "s3:"):

@@ -67,6 +67,10 @@ var mistakes = []string{
 	"config match.bandz",
 	"plan nowhere",
 	"version now",
+	"report full --out x.html",
+	"export full --excel x.xlsx",
+	"run pages.jsonl —out r",
+	"run pages.jsonl --out r --language zh",
 	"--lang fr run",
 }
 

@@ -221,7 +221,7 @@ Parquet and a clean dump.`,
 		if typed := c.Flags().Args(); c.HasSubCommands() && len(typed) > 0 { // the flag is that of a command
 			return onlyCommands(c, typed)
 		}
-		return usageError{fmt.Errorf("%w; see %s --help", hinted(wrongValue(std, err), nearFlag(c, err)), c.CommandPath())}
+		return usageError{seeHelp(c, hinted(wrongValue(std, err), nearFlag(c, err)))}
 	})
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(std.out, help(c, *std.language)) })
 	root.AddCommand(newRun(std), newMatch(std), newStatus(std), newVerify(std), newInspect(std), newReport(std), newReview(std), newExport(std), newPlan(std), newConfig(std), newLexicon(std), newTemplates(std), newEval(std), newExplain(std), newLibrary(std), newLookup(std), newVersion(std))
@@ -233,6 +233,7 @@ Parquet and a clean dump.`,
 		}
 		return c.Help()
 	}})
+	root.Flags().BoolP("version", "v", false, "print the version")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	completeValues(root)
 	return root
@@ -242,7 +243,8 @@ Parquet and a clean dump.`,
 type languageFlag struct{ to *message.Language }
 
 func (f languageFlag) Set(name string) error {
-	l := message.Language(name)
+	short, _, _ := strings.Cut(strings.ReplaceAll(strings.ToLower(name), "-", "_"), "_") // zh-CN is Chinese
+	l := message.Language(short)
 	if l != message.English && l != message.Chinese {
 		return errors.New("write en or zh")
 	}
@@ -263,7 +265,7 @@ func (languageFlag) Type() string { return "string" }
 // prints the help, or says that there is no such command.
 func onlyCommands(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError{fmt.Errorf("%w; see %s --help", hinted(fmt.Errorf("unknown command %q", args[0]), nearCommand(c, args[0])), c.CommandPath())}
+		return usageError{seeHelp(c, hinted(fmt.Errorf("unknown command %q", args[0]), nearCommand(c, args[0])))}
 	}
 	return c.Help()
 }

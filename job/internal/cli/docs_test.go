@@ -163,7 +163,7 @@ func TestHelpInChinese(t *testing.T) {
 			}
 		}
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if f.Hidden || f.Name == "help" || f.Name == "version" {
+			if f.Hidden || f.Name == "help" {
 				return
 			}
 			used(c, f.Usage)

@@ -167,7 +167,7 @@ func runEval(ctx context.Context, std streams, cfg config.Config, f evalFlags, i
 	if err != nil {
 		return usageError{err}
 	}
-	shown := newScreen(std.err, f.json, false)
+	shown := newScreen(std.err, *std.language, f.json, false)
 	pass, done := shown.progress("read")
 	corpus, err := f.corpus(ctx, cfg, inputs, pass)
 	done()

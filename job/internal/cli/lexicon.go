@@ -42,7 +42,7 @@ sqrt-tfidf, and in features.top.`,
 			case o.IDFDocuments < 1:
 				return usageError{fmt.Errorf("--idf-documents %d: write a number from 1", o.IDFDocuments)}
 			}
-			shown := newScreen(std.err, false, false)
+			shown := newScreen(std.err, *std.language, false, false)
 			pass, done := shown.progress("lexicon")
 			l, err := learn.Dump{Config: cfg, Inputs: args, Workers: runtime.GOMAXPROCS(0), Pass: pass, Log: shown.log}.Lexicon(cmd.Context(), o)
 			done()

@@ -63,7 +63,7 @@ func libraryAndRuns(c *cobra.Command, args []string) error {
 
 // libraryOptions tell what is done with the library at dir until done is called.
 func libraryOptions(std streams, dir, what string, asJSON bool) (o library.Options, done func()) {
-	shown := newScreen(std.err, asJSON, false)
+	shown := newScreen(std.err, *std.language, asJSON, false)
 	o.Version = version.Version
 	o.Waiting = func(holders string, waited time.Duration) {
 		shown.log.Info("another neardup has the library: waiting for it", "library", dir, "held", holders, "waited", waited)
@@ -332,7 +332,7 @@ runs, use POST /nights. Use this command for the log of a service that no longer
 runs.`,
 		Example: "  neardup library night lib/",
 	}, oneLibrary, func(cmd *cobra.Command, args []string, asJSON bool) error {
-		shown := newScreen(std.err, asJSON, false)
+		shown := newScreen(std.err, *std.language, asJSON, false)
 		o, done := libraryOptions(std, args[0], cmd.Name(), asJSON)
 		defer done()
 		made, err := lookup.MakeNights(cmd.Context(), args[0], lookup.NightOptions{Library: o, SkipDamaged: skip, Warn: func(err error) {

@@ -87,7 +87,7 @@ NEARDUP_ADD_TOKEN. Without a token only programs on this machine can add pages.`
 					return usageError{fmt.Errorf("%w: name a file that is there, or - for standard input", err)}
 				}
 			}
-			shown := newScreen(std.err, f.json, f.detail)
+			shown := newScreen(std.err, *std.language, f.json, f.detail)
 			f.options.Log = shown.log
 			if f.serve != "" {
 				return f.answer(cmd.Context(), shown, std.typedAs("distance", "k"))

@@ -36,7 +36,7 @@ in the library take, and how much this one adds to it. It writes nothing.`,
 			if o.Documents < 1 {
 				return usageError{fmt.Errorf("--documents %d: write how many the sample has, like 2000", o.Documents)}
 			}
-			pass, done := newScreen(std.err, asJSON, false).progress("plan")
+			pass, done := newScreen(std.err, *std.language, asJSON, false).progress("plan")
 			o.Pass = pass
 			p, err := plan.New(cmd.Context(), cfg, args, o)
 			done()

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -92,8 +94,8 @@ func runLeft(stages []string, from, at int, gone, left float64) float64 {
 	return left + ahead*(gone+left)/done
 }
 
-func newScreen(w io.Writer, asJSON, verbose bool) *screen {
-	s := &screen{w: w, json: asJSON}
+func newScreen(w io.Writer, l message.Language, asJSON, verbose bool) *screen {
+	s := &screen{w: w, json: asJSON, language: l}
 	if f, ok := w.(*os.File); ok && !asJSON && term.IsTerminal(int(f.Fd())) {
 		s.columns = func() int {
 			columns, _, err := term.GetSize(int(f.Fd()))
@@ -107,12 +109,44 @@ func newScreen(w io.Writer, asJSON, verbose bool) *screen {
 	if verbose {
 		o.Level = slog.LevelDebug
 	}
-	s.log = slog.New(slog.NewTextHandler(s, o))
+	s.log = slog.New(spoken{slog.NewTextHandler(s, o), s})
 	if asJSON {
 		o.ReplaceAttr = typed
 		s.log = slog.New(slog.NewJSONHandler(s, o)).With("type", "log")
 	}
 	return s
+}
+
+// spoken is the log in the language of who reads it on a terminal. In a file and in
+// JSON its sentences are English, whoever runs the program, so that what searches
+// a log has one wording to look for. Names of values are the same everywhere.
+type spoken struct {
+	slog.Handler
+	screen *screen
+}
+
+func (h spoken) Handle(ctx context.Context, r slog.Record) error {
+	l := h.screen.language
+	if h.screen.columns == nil || l == message.English {
+		return h.Handler.Handle(ctx, r)
+	}
+	said := slog.NewRecord(r.Time, r.Level, l.Error(errors.New(r.Message)), r.PC)
+	r.Attrs(func(a slog.Attr) bool {
+		if err, ok := a.Value.Any().(error); ok {
+			a.Value = slog.StringValue(l.Error(err))
+		}
+		said.AddAttrs(a)
+		return true
+	})
+	return h.Handler.Handle(ctx, said)
+}
+
+func (h spoken) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return spoken{h.Handler.WithAttrs(attrs), h.screen}
+}
+
+func (h spoken) WithGroup(name string) slog.Handler {
+	return spoken{h.Handler.WithGroup(name), h.screen}
 }
 
 // typed has objects of the log tell durations in seconds, as all others do.

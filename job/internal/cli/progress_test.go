@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -24,8 +25,8 @@ import (
 func TestProgressEnds(t *testing.T) {
 	for name, of := range map[string]func(io.Writer) *screen{
 		"terminal": onTerminal,
-		"log":      func(w io.Writer) *screen { return newScreen(w, false, false) },
-		"json":     func(w io.Writer) *screen { return newScreen(w, true, false) },
+		"log":      func(w io.Writer) *screen { return newScreen(w, message.English, false, false) },
+		"json":     func(w io.Writer) *screen { return newScreen(w, message.English, true, false) },
 	} {
 		v := new(tty)
 		s := of(v)
@@ -45,7 +46,7 @@ func TestProgressEnds(t *testing.T) {
 }
 
 func onTerminal(w io.Writer) *screen {
-	s := newScreen(w, false, false)
+	s := newScreen(w, message.English, false, false)
 	s.columns = func() int { return 60 }
 	return s
 }
@@ -196,10 +197,32 @@ func TestStageShares(t *testing.T) {
 	}
 }
 
+// The log is in the language of who reads it on a terminal, and English in a file.
+func TestLogInChinese(t *testing.T) {
+	tell := func(s *screen) {
+		s.log.With("library", "lib").Warn("another neardup has the library: waiting for it", "error", errors.New("file does not exist"), "documents", 7)
+	}
+	var file bytes.Buffer
+	tell(newScreen(&file, message.Chinese, false, false))
+	const english = `level=WARN msg="another neardup has the library: waiting for it" library=lib error="file does not exist" documents=7`
+	if !strings.Contains(file.String(), english) {
+		t.Errorf("in a file: %s", file.String())
+	}
+	for l, want := range map[message.Language]string{message.English: english, message.Chinese: "level=WARN msg=另一个 neardup 正在使用历史库：等待中 library=lib error=文件不存在 documents=7"} {
+		var seen bytes.Buffer
+		s := onTerminal(&seen)
+		s.language = l
+		tell(s)
+		if got := seen.String(); !strings.Contains(strings.ReplaceAll(got, `"`, ""), strings.ReplaceAll(want, `"`, "")) {
+			t.Errorf("%s: %s", l, got)
+		}
+	}
+}
+
 // With --json every line of stderr is an object that says its type.
 func TestProgressAsJSON(t *testing.T) {
 	var out bytes.Buffer
-	s := newScreen(&out, true, false)
+	s := newScreen(&out, message.English, true, false)
 	s.log.Warn("something", "took", 1500*time.Millisecond)
 	m := &meter{stage: "match", began: time.Now().Add(-time.Second)}
 	m.pass(4, "tables")(1)

@@ -48,7 +48,7 @@ them all: index.html there.`,
 				}
 				return std.writeReport(cmp.Or(page, filepath.Join(args[0], "index.html")), func(w io.Writer) error { return x.WriteHTML(w, *std.language) })
 			}
-			pass, done := newScreen(std.err, false, false).progress("report")
+			pass, done := newScreen(std.err, *std.language, false, false).progress("report")
 			r, err := report.Read(cmd.Context(), args[0], report.Options{Narrow: narrow, Pass: pass})
 			done()
 			if err != nil {

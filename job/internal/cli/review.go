@@ -108,7 +108,7 @@ func runReview(ctx context.Context, std streams, f reviewFlags, run string) erro
 	folder := filepath.Join(run, "review")
 	f.drawn = cmp.Or(f.drawn, filepath.Join(folder, fmt.Sprintf("pairs-%d.json", f.options.Seed)))
 	language := *std.language
-	shown := newScreen(std.err, f.json, false)
+	shown := newScreen(std.err, *std.language, f.json, false)
 	draw, err := f.draw(ctx, shown, run)
 	if err != nil {
 		return err
@@ -215,9 +215,13 @@ func (f *reviewFlags) judge(std streams, draw *review.Draw, run string, l messag
 	if _, err := fmt.Fprintln(std.out); err != nil {
 		return err
 	}
-	if err := suggestion.WriteText(std.out, l); err != nil || len(suggestion.Changes) == 0 {
+	if err := suggestion.WriteText(std.out, l); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(std.out, show.Line(f.suggest))
+	written := show.Line(f.suggest)
+	if len(suggestion.Changes) == 0 {
+		written = l.Text("%s is not written", written)
+	}
+	_, err = fmt.Fprintln(std.out, written)
 	return err
 }

@@ -173,8 +173,8 @@ func execute(cmd *cobra.Command, std streams, flags runFlags, s *settings, req j
 		}
 	}
 	req.Out, req.Config, req.Stdin = flags.out, cfg, std.in
-	shown := newScreen(std.err, flags.json, flags.verbose)
-	shown.file, shown.language = filepath.Join(flags.out, rundir.Scratch, progressFile), *std.language
+	shown := newScreen(std.err, *std.language, flags.json, flags.verbose)
+	shown.file = filepath.Join(flags.out, rundir.Scratch, progressFile)
 	shown.ofStages(job.StageNames(req.Command, &cfg))
 	req.Log, req.Progress = shown.log, shown.progress
 	summary, err := perform(cmd.Context(), std, flags, req)

@@ -49,6 +49,14 @@ func hinted(err error, hint string) error {
 	return fmt.Errorf("%w: %s", err, hint)
 }
 
+// seeHelp adds to a mistake where the command's help is.
+func seeHelp(c *cobra.Command, err error) error {
+	if strings.HasSuffix(err.Error(), "?") {
+		return fmt.Errorf("%w See %s --help", err, c.CommandPath())
+	}
+	return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
+}
+
 // nearCommand suggests one of a command's own commands for a mistyped one.
 func nearCommand(c *cobra.Command, typed string) string {
 	var names []string
@@ -66,24 +74,37 @@ func nearCommand(c *cobra.Command, typed string) string {
 	return didYouMean(nearest(typed, names))
 }
 
+// instead is what does, in a command that has a flag, what was typed as another one.
+type instead struct {
+	flag string // that the command must have; "": any will do
+	hint string
+}
+
+// Flags that do what goes by several names.
+var (
+	toFolder   = []instead{{"out", message.Key("write --out DIR")}, {"html", message.Key("write --html FILE")}, {"csv", message.Key("write --csv DIR or --xlsx FILE")}}
+	cores      = []instead{{"workers", message.Key("write --workers N")}}
+	likeness   = []instead{{"distance", message.Key("write --distance N, the bits that may differ, or choose a --preset")}}
+	textColumn = []instead{{"text-column", message.Key("write --text-column NAME")}}
+	idColumn   = []instead{{"id-column", message.Key("write --id-column NAME")}}
+	anew       = []instead{{"out", message.Key("name a new folder with --out, or remove the old one")}}
+	toTable    = []instead{{"xlsx", message.Key("write --csv DIR or --xlsx FILE")}}
+	inLanguage = []instead{{"lang", message.Key("write --lang en or --lang zh")}}
+)
+
 // replaced are flags that there were, or that other programs have, with what does
-// it here.
-var replaced = map[string]string{
-	"print-config": message.Key("run neardup config with the same flags"),
-	"redis":        message.Key("write --index redis://HOST:PORT"),
-	"output":       message.Key("write --out DIR"),
-	"output-dir":   message.Key("write --out DIR"),
-	"input":        message.Key("name inputs without a flag"),
-	"jobs":         message.Key("write --workers N"),
-	"threads":      message.Key("write --workers N"),
-	"cores":        message.Key("write --workers N"),
-	"threshold":    message.Key("write --distance N, the bits that may differ, or choose a --preset"),
-	"similarity":   message.Key("write --distance N, the bits that may differ, or choose a --preset"),
-	"text":         message.Key("write --text-column NAME"),
-	"id":           message.Key("write --id-column NAME"),
-	"force":        message.Key("name a new folder with --out, or remove the old one"),
-	"overwrite":    message.Key("name a new folder with --out, or remove the old one"),
-	"resume":       message.Key("the same command goes on with what an interrupted run left"),
+// it here: the first that the command has.
+var replaced = map[string][]instead{
+	"print-config": {{"", message.Key("run neardup config with the same flags")}},
+	"redis":        {{"", message.Key("write --index redis://HOST:PORT")}},
+	"out":          toFolder, "output": toFolder, "output-dir": toFolder,
+	"input": {{"", message.Key("name inputs without a flag")}},
+	"jobs":  cores, "threads": cores, "cores": cores,
+	"threshold": likeness, "similarity": likeness, "hamming": likeness,
+	"text": textColumn, "content": textColumn, "id": idColumn,
+	"force": anew, "overwrite": anew,
+	"resume": {{"out", message.Key("the same command goes on with what an interrupted run left")}},
+	"excel":  toTable, "format": toTable, "language": inLanguage, "locale": inLanguage,
 }
 
 // nearFlag suggests a flag where the error is that there is no such one.
@@ -95,8 +116,10 @@ func nearFlag(c *cobra.Command, err error) string {
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	typed := unknown.GetSpecifiedName()
-	if now := replaced[typed]; now != "" {
-		return now
+	for _, now := range replaced[typed] {
+		if now.flag == "" || c.Flags().Lookup(now.flag) != nil {
+			return now.hint
+		}
 	}
 	if name := nearest(typed, names); name != "" {
 		return didYouMean("--" + name)
@@ -121,8 +144,13 @@ func nearFlag(c *cobra.Command, err error) string {
 	return fmt.Sprintf(message.Key("%s have it"), strings.Join(have, ", "))
 }
 
+// dashes are what stands in the place of - in text that was pasted from a page, or
+// typed with an input method for Chinese.
+const dashes = "—–－‐‑−"
+
 // oneDash is a usage error for a long flag with one dash, like -out DIR, which
-// would be -o ut and an input DIR.
+// would be -o ut and an input DIR, and for a flag with a dash of another kind, which
+// would be an input.
 func oneDash(root *cobra.Command, args []string) error {
 	c, _, err := root.Find(args)
 	if err != nil {
@@ -130,9 +158,11 @@ func oneDash(root *cobra.Command, args []string) error {
 	}
 	for _, arg := range args {
 		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
-		switch {
+		switch other := strings.TrimLeft(name, dashes+"-"); {
 		case arg == "--":
 			return nil
+		case other != strings.TrimLeft(name, "-") && c.Flags().Lookup(other) != nil:
+			return usageError{fmt.Errorf("%s: its dash is not the one of the keyboard: write --%s; see %s --help", arg, other, c.CommandPath())}
 		case len(name) < 2 || !strings.HasPrefix(arg, "-") || strings.HasPrefix(arg, "--"):
 		case c.Flags().Lookup(name) != nil:
 			return usageError{fmt.Errorf("%s: a flag of several letters has two dashes: write -%s; see %s --help", arg, arg, c.CommandPath())}

@@ -30,7 +30,7 @@ the blocks of text that half of its pages have, or 8 with the same digits. With
 			if out == "" {
 				return usageError{fmt.Errorf("name the file to write with --out; see %s --help", cmd.CommandPath())}
 			}
-			shown := newScreen(std.err, false, false)
+			shown := newScreen(std.err, *std.language, false, false)
 			pass, done := shown.progress("templates")
 			m, err := learn.Dump{Config: cfg, Inputs: args, Workers: runtime.GOMAXPROCS(0), Pass: pass, Log: shown.log}.Templates(cmd.Context())
 			done()

@@ -53,7 +53,7 @@ func has(folder, name string) bool {
 }
 
 func verifyRun(cmd *cobra.Command, std streams, path string, asJSON bool) error {
-	reading, done := newScreen(std.err, asJSON, false).progress(cmd.Name())
+	reading, done := newScreen(std.err, *std.language, asJSON, false).progress(cmd.Name())
 	defer done()
 	v, err := job.VerifyRun(cmd.Context(), path, reading)
 	done()

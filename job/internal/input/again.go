@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path/filepath"
 	"runtime"
 
 	"github.com/neardup/neardup/data"
@@ -33,15 +32,18 @@ func ErrChanged(split data.Split) error {
 
 // OpenAgain opens the documents of split task a second time, for the run in
 // folder dir: from the run's own texts if it extracted them, else from the
-// input, with options o.
+// input, with options o. The input is looked for where it was when the run began,
+// and by its relative path below the folder of this program: both may have moved.
 func OpenAgain(dir string, m rundir.Manifest, task int, o data.ReaderOptions) (data.SourceReader, error) {
 	split := m.Splits[task]
 	if KeepsTexts(m, split) {
 		return openTexts(dir, task, split)
 	}
-	in, err := source.Open(split, o)
-	if errors.Is(err, fs.ErrNotExist) && !filepath.IsAbs(split.Path) {
-		err = fmt.Errorf("%w: run this in the folder that the run was started in", err)
+	in, err := source.Open(m.Split(task), o)
+	if errors.Is(err, fs.ErrNotExist) && m.Split(task) != split {
+		if here, failed := source.Open(split, o); failed == nil {
+			return here, nil
+		}
 	}
 	return in, err
 }
@@ -80,7 +82,7 @@ func EachRow(ctx context.Context, dir string, m rundir.Manifest, task int, o dat
 			}
 			err := Next(in, &doc)
 			if errors.Is(err, io.EOF) {
-				return ErrChanged(m.Splits[task])
+				return ErrChanged(m.Split(task))
 			}
 			if err != nil {
 				return err

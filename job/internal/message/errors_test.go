@@ -81,6 +81,9 @@ func errorForms(t *testing.T) (all map[string]string, every map[string]bool) {
 				if len(n.Args) > 0 && isError(n.Fun) {
 					add(n.Args[0])
 				}
+				if slices.Contains(logs, funcName(n.Fun)) && len(n.Args) > 0 && !isCall(n.Args[0]) {
+					add(n.Args[0])
+				}
 				if name := funcName(n.Fun); slices.Contains([]string{"Info", "Warn", "Debug", "warn", "Text", "group"}, name) || name == "fail" && file.Name.Name == "lookup" || strings.HasSuffix(name, "Var") || strings.HasSuffix(name, "VarP") {
 					made := len(n.Args) > 0 && isCall(n.Args[0])
 					return name == "group" || made // in the log, in the help, or in an answer by HTTP
@@ -135,6 +138,9 @@ func errorForms(t *testing.T) (all map[string]string, every map[string]bool) {
 	}
 	return all, every
 }
+
+// logs are the names of functions that write a sentence to the log.
+var logs = []string{"Debug", "Info", "Warn", "Error", "warn"}
 
 // typeName is a type's name, without its package.
 func typeName(e ast.Expr) string {

@@ -55,6 +55,8 @@ var help = map[string]string{
 
 	"Say what this program is, and the versions of what it makes": "说明本程序，以及它所写格式的版本",
 
+	"print the version": "打印版本",
+
 	// Groups of flags.
 	"Flags": "选项", "Input": "输入", "Method": "方法", "Output": "输出", "Machine": "机器", "Cluster": "集群", "Settings": "设置", "Truth": "标准答案", "Measures": "衡量",
 	"Look-up": "查询", "Texts": "正文", "Index": "索引", "Service": "服务", "Draw": "抽样", "Verdicts": "判定",

@@ -89,6 +89,14 @@ func (l Language) Text(key string, args ...any) string {
 // Key marks a constant that Text is going to be given.
 func Key(key string) string { return key }
 
+// Space is what stands between two sentences.
+func (l Language) Space() string {
+	if l == Chinese {
+		return ""
+	}
+	return " "
+}
+
 // Count says so many of a thing, which is named in English in the singular.
 func (l Language) Count(n int64, thing string) string {
 	return l.Text("%d "+thing, n)

@@ -26,11 +26,11 @@ type document struct {
 	Date      string
 	Length    int32  // characters of its own; of an earlier night's, not known
 	Beginning string // of its text, for one without a title
-	Gone      string // why it has no text
+	Gone      error  // why it has no text
 	text      []byte
 }
 
-// Name is the title or, without one, the beginning of the text.
+// Name is the title, without one the beginning of the text, without both the id.
 func (d *document) Name() string {
 	switch {
 	case d.Title != "":
@@ -38,8 +38,11 @@ func (d *document) Name() string {
 	case d.Beginning != "":
 		return "“" + d.Beginning + "”"
 	}
-	return "–"
+	return d.ID
 }
+
+// Named reports whether it has a name that is not its id.
+func (d *document) Named() bool { return d.Name() != d.ID }
 
 // documents are those that a page shows.
 type documents map[ref]*document
@@ -127,7 +130,7 @@ func (s *scan) documents(ctx context.Context, refused []pairRefs, advance func(i
 	return d, runs.ReadHistory(ctx, beside, history, func(of runs.Document, doc *data.Document, err error) {
 		to := d[ref{data.NoRow, of.Night, of.ID}]
 		if err != nil {
-			to.Gone = err.Error()
+			to.Gone = err
 			return
 		}
 		to.fill(doc.Title, doc.Date, doc.Text)
@@ -159,7 +162,7 @@ func (s *scan) read(ctx context.Context, task int, at []int64, rows map[int64]*d
 	read := 0
 	err = input.EachRow(ctx, s.path, s.manifest, task, s.config.ReaderOptions(), within, func(i int, doc *data.Document) error {
 		if string(doc.ID) != ids[at[i]] {
-			return input.ErrChanged(s.manifest.Splits[task])
+			return input.ErrChanged(s.manifest.Split(task))
 		}
 		to := rows[at[i]]
 		to.fill([]byte(to.Title), doc.Date, doc.Text)
@@ -168,7 +171,7 @@ func (s *scan) read(ctx context.Context, task int, at []int64, rows map[int64]*d
 	})
 	if err != nil && ctx.Err() == nil {
 		for _, row := range at[read:] {
-			rows[row].Gone = err.Error()
+			rows[row].Gone = err
 		}
 	}
 	return ctx.Err()
@@ -222,7 +225,7 @@ func (r *Report) layOut(s *scan, d documents, refused []pairRefs) {
 		shown, others := cluster{ID: c.id, Size: c.size, Representative: d.of(c.representative)}, c.members
 		beside := c.representative
 		if of := d.of(c.history); beside == nil && of != nil {
-			if shown.History = of; of.Gone == "" {
+			if shown.History = of; of.Gone == nil {
 				beside = c.history
 			}
 		}

@@ -37,6 +37,8 @@ func pagesIn(l message.Language) *template.Template {
 		"document": func(reason string) bool { return reason == data.ReasonDuplicateID || reason == data.ReasonDeleted }, // records that are documents all the same
 		"because":  func(reason string) string { return because(l, reason) },
 		"evidence": func(p shownPair) string { return p.text(l) },
+		"failed":   l.Error,
+		"space":    l.Space,
 		"moved":    moved,
 		"whole":    func(v float64) int64 { return int64(math.Round(v)) },
 		"int64":    func(n int) int64 { return int64(n) },

@@ -115,7 +115,7 @@ type pair struct {
 	evidence
 	Rows  []show.Row // none without a text, or if the texts are the same
 	Equal bool       // word for word, as far as they are compared
-	Gone  string     // why a text is missing
+	Gone  error      // why a text is missing
 }
 
 // unknown is the evidence of documents that only a cluster connects.

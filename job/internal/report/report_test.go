@@ -107,7 +107,7 @@ func TestFiguresAreTheSummarys(t *testing.T) {
 			t.Errorf("%s stays, the summary says %s", r.Largest[0].Representative.ID, s.Largest[0].Example)
 		}
 		for _, p := range r.Left {
-			if p.A == nil || p.B == nil || p.Gone != "" || !p.Equal && len(p.Rows) == 0 {
+			if p.A == nil || p.B == nil || p.Gone != nil || !p.Equal && len(p.Rows) == 0 {
 				t.Errorf("left out: %+v", p)
 			}
 		}
@@ -191,7 +191,7 @@ func TestLeftOutForHistory(t *testing.T) {
 				t.Errorf("night by night: %+v", r.Nights)
 			}
 			for _, p := range r.Left { // of every one the partner can be read, though of an earlier night
-				if p.B == nil || p.B.Night != "2026-11-01" || p.Gone != "" || !p.Equal && p.A.ID != "http://a.example/3" {
+				if p.B == nil || p.B.Night != "2026-11-01" || p.Gone != nil || !p.Equal && p.A.ID != "http://a.example/3" {
 					t.Errorf("left out: %+v for %+v", p, p.B)
 				}
 			}
@@ -276,6 +276,30 @@ func TestSizeIsBounded(t *testing.T) {
 	}
 }
 
+// The texts are read wherever the page is asked for, though the input was named
+// from another folder; and where the whole has moved, from the new place.
+func TestFromAnotherFolder(t *testing.T) {
+	in := lines(t, 4, func(i int) (string, string, string) { return strconv.Itoa(i), "", words(200, i/2) })
+	dir := filepath.Dir(in)
+	t.Chdir(dir)
+	run, _ := finished(t, nil, filepath.Base(in))
+	t.Chdir(t.TempDir())
+	if _, html := page(t, run); strings.Contains(html, "cannot be read") || !strings.Contains(html, "“w0 ") {
+		t.Error("the texts are not found from another folder")
+	}
+	moved := t.TempDir()
+	if err := os.Rename(in, filepath.Join(moved, filepath.Base(in))); err != nil {
+		t.Fatal(err)
+	}
+	if _, html := page(t, run); !strings.Contains(html, "cannot be read") {
+		t.Error("a text is read that is gone")
+	}
+	t.Chdir(moved)
+	if _, html := page(t, run); strings.Contains(html, "cannot be read") {
+		t.Error("the texts are not found where they are now")
+	}
+}
+
 // Without its input a run has a page without texts, which says why; one that is
 // not finished has none.
 func TestWithoutInput(t *testing.T) {
@@ -287,6 +311,10 @@ func TestWithoutInput(t *testing.T) {
 	r, html := page(t, run)
 	if !strings.Contains(html, "the text cannot be read: jsonl: ") || len(r.Largest) != 2 {
 		t.Errorf("%d clusters", len(r.Largest))
+	}
+	var chinese strings.Builder
+	if err := r.WriteHTML(&chinese, message.Chinese); err != nil || !strings.Contains(chinese.String(), "没有这个文件或目录") || strings.Contains(chinese.String(), "no such file") || strings.Contains(chinese.String(), "。 ") {
+		t.Errorf("in Chinese the page has English, or spaces of English: %v", err)
 	}
 	if err := os.Remove(filepath.Join(run, "_SUCCESS")); err != nil {
 		t.Fatal(err)

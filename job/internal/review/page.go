@@ -65,7 +65,12 @@ var pages = show.Pages(pageFiles, template.FuncMap{
 		return both(func(l message.Language) string { return stratum(l, name) })
 	},
 	"messages": forScript,
-	"evidence": evidence,
+	"evidence": func(p *Pair) template.HTML {
+		return both(func(l message.Language) string { return evidence(l, p) })
+	},
+	"failed": func(err error) template.HTML {
+		return both(func(l message.Language) string { return show.Visible(l.Error(err)) })
+	},
 	"shown": func(i Item) rows {
 		r, same := i.Rows()
 		return rows{r, same}
@@ -73,20 +78,20 @@ var pages = show.Pages(pageFiles, template.FuncMap{
 })
 
 // evidence is what the run knows of a pair, in figures.
-func evidence(p *Pair) string {
+func evidence(l message.Language, p *Pair) string {
 	var list []string
 	if p.Distance >= 0 {
-		list = append(list, fmt.Sprintf("distance %d", p.Distance))
+		list = append(list, l.Text("distance %d", p.Distance))
 	}
 	for _, v := range []struct {
-		name  string
+		form  string
 		value *float64
-	}{{"estimate", p.Estimate}, {"J", p.Jaccard}, {"containment", p.Containment}} {
+	}{{message.Key("estimate %.3f"), p.Estimate}, {message.Key("J %.3f"), p.Jaccard}, {message.Key("containment %.3f"), p.Containment}} {
 		if v.value != nil {
-			list = append(list, fmt.Sprintf("%s %.3f", v.name, *v.value))
+			list = append(list, l.Text(v.form, *v.value))
 		}
 	}
-	return strings.Join(list, ", ")
+	return strings.Join(list, l.Text(", "))
 }
 
 // WriteHTML writes the pairs as one page that needs nothing else, to be read

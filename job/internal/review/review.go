@@ -317,14 +317,14 @@ func (d *drawer) widen(ctx context.Context, dir string, o Options) error {
 	m.AllPairs, m.Containment, m.Border = d.config.Match.AllPairs, 0, 0
 	cfg.Library, cfg.Output.Clean, cfg.Execution.Engine, cfg.Execution.Workers = config.Library{}, false, config.EngineLocal, o.Workers
 	m.Distance = max(m.Distance, min(m.Distance+widerDistance, 2*widerDistance))
-	d.draw.Widened = fmt.Sprintf("distance %d", m.Distance)
+	d.draw.Widened = fmt.Sprintf("match.distance %d", m.Distance)
 	if m.Verify == config.VerifyLength {
 		m.Verify = config.VerifyNone
 	}
 	if m.Sketched() {
 		m.Verify = config.VerifySketch
 		m.LimitLong, m.LimitShort = max(0.1, m.LimitLong-widerLimit), max(0.1, m.LimitShort-widerLimit)
-		d.draw.Widened += fmt.Sprintf(", limits %.2f and %.2f", m.LimitLong, m.LimitShort)
+		d.draw.Widened += fmt.Sprintf(", match.limit_long %.2f, match.limit_short %.2f", m.LimitLong, m.LimitShort)
 	}
 	d.distance = m.Distance
 	request := job.Request{Command: job.CommandMatch, Inputs: []string{d.path}, Out: dir, Config: cfg, Engine: local.New(o.Workers)}

@@ -463,7 +463,13 @@ func TestTerminal(t *testing.T) {
 	has(labels.Unsure, labels.No)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	s := Screen{Keys: strings.NewReader("y"), Out: &bytes.Buffer{}, Cells: 80, Path: path, Who: "kim"}
+	alike := []Item{{&Pair{A: "c", B: "d"}, Document{ID: "c", Text: "the same\ntext"}, Document{ID: "d", Text: "the same\ntext"}}}
+	var equal bytes.Buffer
+	s := Screen{Keys: strings.NewReader("q"), Out: &equal, Cells: 80, Language: message.English, Path: path + "1", Who: "kim"}
+	if err := s.Read(t.Context(), alike); err != nil || !strings.Contains(equal.String(), "identical in the part shown.\r\n\r\nthe same\r\ntext\r\n") || !strings.Contains(equal.String(), "judged\r\nc\r\nd\r\n") {
+		t.Errorf("two texts that are identical: %q, %v", equal.String(), err)
+	}
+	s = Screen{Keys: strings.NewReader("y"), Out: &bytes.Buffer{}, Cells: 80, Path: path, Who: "kim"}
 	if err := s.Read(ctx, items); err == nil {
 		t.Error("it goes on")
 	}

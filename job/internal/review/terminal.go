@@ -2,7 +2,6 @@ package review
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -163,27 +162,25 @@ func (s *Screen) show(items []Item, at int, have []labels.Answer) error {
 	}
 	b.WriteByte('\n')
 	for _, d := range []*Document{&i.First, &i.Second} {
-		about := show.Line(cmp.Or(d.Title, "–")) + " · " + show.Line(d.ID)
+		about := show.Line(d.ID)
+		if d.Title != "" {
+			about = show.Line(d.Title) + " · " + about
+		}
 		if d.Date != "" {
 			about += " · " + d.Date
 		}
 		b.WriteString(show.Cut(about, max(20, s.Cells)) + "\n")
 		if d.Gone != nil {
-			fmt.Fprintf(&b, "  %s\n", show.Line(t.Text("the text cannot be read: %s", d.Gone)))
+			fmt.Fprintf(&b, "  %s\n", show.Line(t.Text("the text cannot be read: %s", t.Error(d.Gone))))
 		}
 	}
 	b.WriteByte('\n')
 	var body strings.Builder
 	rows, same := i.Rows()
-	switch {
-	case same:
-		body.WriteString(t.Text("The two texts are identical in the part shown.") + "\n\n")
-		rows = show.SideBySide(show.Diff([]byte(i.First.Text), nil), 0)
-		fallthrough
-	default:
-		if err := show.WriteSideBySide(&body, rows, s.Cells, s.Colour && !same, func(n int) string { return t.Text("… %d the same …", n) }); err != nil {
-			return err
-		}
+	if same {
+		body.WriteString(t.Text("The two texts are identical in the part shown.") + "\n\n" + show.Wrap(i.First.Text, s.Cells))
+	} else if err := show.WriteSideBySide(&body, rows, s.Cells, s.Colour, func(n int) string { return t.Text("… %d the same …", n) }); err != nil {
+		return err
 	}
 	const around = 6 // lines beside the texts
 	lines := strings.Split(strings.TrimSuffix(body.String(), "\n"), "\n")

@@ -106,7 +106,7 @@ func (d *Draw) ofRun(ctx context.Context, wanted map[int64][]*Document, pass eng
 		}
 		err := input.EachRow(ctx, d.Run, manifest, task, cfg.ReaderOptions(), rows, func(i int, doc *data.Document) error {
 			if string(doc.ID) != to[i][0].ID {
-				return input.ErrChanged(manifest.Splits[task])
+				return input.ErrChanged(manifest.Split(task))
 			}
 			fill(to[i], doc)
 			return nil

@@ -268,6 +268,16 @@ func (m *Manifest) path(split int) string {
 	return filepath.Join(m.Folder, path)
 }
 
+// Split is a split whose path does not depend on the folder that a program runs in,
+// if the manifest says the base of its paths.
+func (m *Manifest) Split(split int) data.Split {
+	of := m.Splits[split]
+	if of.Path != "-" {
+		of.Path = m.path(split)
+	}
+	return of
+}
+
 // same reports whether the split with that number is the same in both manifests,
 // even if its path is written differently.
 func (m *Manifest) same(other *Manifest, split int) bool {

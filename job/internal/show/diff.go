@@ -240,6 +240,18 @@ func WriteSideBySide(w io.Writer, rows []Row, width int, colour bool, note func(
 	return err
 }
 
+// Wrap breaks a text into lines of at most so many cells of a terminal; what it
+// has of empty lines goes.
+func Wrap(text string, width int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		for _, part := range wrapped([]Piece{{Both, line}}, max(20, width), false) {
+			b.WriteString(part.text + "\n")
+		}
+	}
+	return b.String()
+}
+
 // part is a line of a column.
 type part struct {
 	text  string

@@ -90,6 +90,21 @@ func TestDiffIsByWord(t *testing.T) {
 	}
 }
 
+// A text by itself takes the whole width, has no marks, and is all there.
+func TestWrap(t *testing.T) {
+	text := "第一行很长，超过了二十个格子的宽度，所以要断开。\n\nshort line\n" + strings.Repeat("word ", 30)
+	got := Wrap(text, 40)
+	for line := range strings.Lines(got) {
+		if n := Cells(strings.TrimSuffix(line, "\n")); n > 40 || n == 0 {
+			t.Errorf("a line of %d cells: %q", n, line)
+		}
+	}
+	plain := func(s string) string { return strings.Join(strings.Fields(strings.ReplaceAll(s, "\n", "")), "") }
+	if plain(got) != plain(text) || !strings.Contains(got, "\nshort line\n") {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestWriteSideBySide(t *testing.T) {
 	a := []byte("第一句相同。第二句相同。第三句相同。第四句旧的说法。第五句。")
 	b := []byte("第一句相同。第二句相同。第三句相同。第四句新的说法。第五句。")

@@ -132,6 +132,15 @@ func hottest(ctx context.Context, l *library.Library) ([]hotSegment, error) {
 	return top, nil
 }
 
+// lengths are a night's documents by their length.
+func lengths(classes map[string]int64, l message.Language) string {
+	var b strings.Builder
+	for i, class := range show.ByCount(classes) {
+		b.WriteString([]string{"  ", l.Text(", ")}[min(i, 1)] + show.Number(classes[class]) + " " + l.Name(class))
+	}
+	return b.String()
+}
+
 // Print writes the status for a person.
 func (s *Status) Print(w io.Writer, l message.Language) error {
 	var b strings.Builder
@@ -172,7 +181,7 @@ func (s *Status) Print(w io.Writer, l message.Language) error {
 		nights, name = nights[len(nights)-shown:], l.Text("last nights")
 	}
 	for i, n := range nights {
-		row(show.Headed(i, name), fmt.Sprintf("%-12s %12s%s", n.Name, show.Number(n.Documents), show.Counts("  ", n.LengthClasses, "")))
+		row(show.Headed(i, name), fmt.Sprintf("%-12s %12s%s", n.Name, show.Number(n.Documents), lengths(n.LengthClasses, l)))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -193,10 +193,11 @@ func Fingerprinted(_ context.Context, r *stage.Run, records []rundir.TaskRecord)
 // time. After ErrTooManyBad a resumed run reads damaged files again.
 func Documents(r *stage.Run, records []rundir.TaskRecord) error {
 	in := &Intake{Log: r.Log, Input: r.Config.Input, Splits: r.Job.Splits, Records: records, Sum: r.Sum, Look: r.Dir.Path(rundir.Quarantine)}
-	// An encoding was mostly told from the bytes, and may be wrong.
-	in.warn("files are not UTF-8, and were decoded: --encoding overrides", "encoding", func(rec *rundir.TaskRecord) []string {
-		return strings.Fields(rec.Encoding)
-	})
+	if in.Input.Encoding == "" { // it was told from the bytes, and may be wrong
+		in.warn("files are not UTF-8, and were decoded: --encoding overrides", "encoding", func(rec *rundir.TaskRecord) []string {
+			return strings.Fields(rec.Encoding)
+		})
+	}
 	for _, rec := range records {
 		r.Sum.CutPages += rec.Cut
 		r.Sum.Unchecked += rec.Unchecked
