@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -96,5 +98,29 @@ func TestLimitedListener(t *testing.T) {
 	}
 	if err := <-failed; !errors.Is(err, net.ErrClosed) {
 		t.Error(err)
+	}
+}
+
+// A request that is turned away makes room at once: who reads on before it has been
+// answered is not turned away too.
+func TestTurnedAwayMakesRoom(t *testing.T) {
+	var held atomic.Int64
+	request := func(size int) *counted {
+		return &counted{in: strings.NewReader(strings.Repeat("a", size)), held: &held, limit: 10, next: func() {}}
+	}
+	first, second := request(10), request(5)
+	if n, err := first.Read(make([]byte, 8)); n != 8 || err != nil {
+		t.Fatal(n, err)
+	}
+	if _, err := second.Read(make([]byte, 5)); !errors.Is(err, errFull) {
+		t.Fatalf("got %v, want %v", err, errFull)
+	}
+	if n, err := first.Read(make([]byte, 2)); n != 2 || err != nil {
+		t.Errorf("got %d, %v: the place of the other is not free yet", n, err)
+	}
+	second.release() // as each handler does in the end
+	first.release()
+	if n := held.Load(); n != 0 {
+		t.Errorf("%d bytes are counted that nobody holds", n)
 	}
 }

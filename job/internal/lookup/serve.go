@@ -476,6 +476,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.in.Read(p)
 	c.read += int64(n)
 	if c.held.Add(int64(n)) > c.limit {
+		c.release() // at once: else all who read meanwhile would be turned away
 		return n, errFull
 	}
 	return n, err
@@ -488,7 +489,6 @@ func (c *counted) refuse(what string, err error) error {
 	case errors.As(err, &tooLarge):
 		return fail(http.StatusRequestEntityTooLarge, "the page has more than %d bytes", tooLarge.Limit)
 	case errors.Is(err, errFull):
-		c.release()
 		_, _ = io.Copy(io.Discard, c.in) // else the sender finds the connection broken, and no answer
 		return failure{http.StatusServiceUnavailable, err}
 	}
