@@ -40,7 +40,7 @@ type ServerOptions struct {
 	End      time.Duration // for what is under way when the service ends; 5 s
 	Workers  int           // requests that are worked on at once; two for each core
 	Conns    int           // connections at once; for one more another goes, see limitedListener; 1,024
-	Memory   int64         // bytes of all requests that are under way, then the answer is 503; 64 MiB
+	Memory   int64         // bytes of all requests that are under way, then the answer is 503; 48 MiB
 	Work     int64         // bytes of those that are worked on at once, each of which takes some ten times its bytes; 12 MiB
 	Interval time.Duration // between looks at whether the library has changed; 2 s
 
@@ -54,7 +54,7 @@ func (o ServerOptions) withDefaults() ServerOptions {
 	o.Header, o.Read, o.Stall, o.Write = cmp.Or(o.Header, 5*second), cmp.Or(o.Read, 30*second), cmp.Or(o.Stall, 5*second), cmp.Or(o.Write, time.Minute)
 	o.Idle, o.Wait, o.Answer, o.End = cmp.Or(o.Idle, time.Minute), cmp.Or(o.Wait, 5*second), cmp.Or(o.Answer, 10*second), cmp.Or(o.End, 5*second)
 	o.Interval, o.Workers, o.Conns = cmp.Or(o.Interval, 2*second), cmp.Or(o.Workers, 2*runtime.GOMAXPROCS(0)), cmp.Or(o.Conns, 1024)
-	o.MaxBody, o.Memory = cmp.Or(o.MaxBody, 8<<20), cmp.Or(o.Memory, 64<<20)
+	o.MaxBody, o.Memory = cmp.Or(o.MaxBody, 8<<20), cmp.Or(o.Memory, 48<<20)
 	o.Work = max(cmp.Or(o.Work, 12<<20), o.MaxBody) // the largest page by itself
 	o.Adders = cmp.Or(o.Adders, max(runtime.GOMAXPROCS(0)-1, 1))
 	return o
