@@ -64,7 +64,7 @@ ask("spark", count)
 // answers has DuckDB answer the questions of docs/questions.md, and pandas or
 // Spark beside it, which must give the same.
 const answers = `
-import re, sys
+import os, re, sys
 import duckdb
 docs, crawl, beside = sys.argv[1:]
 page = open(docs + "/questions.md").read()
@@ -83,6 +83,16 @@ for view in views("duckdb"):
     duckdb.sql(view)
 if beside == "pandas":
     space = {}
+    exec(load, space)
+    skipped = space["skipped"]
+    for part in space["glob"]("quarantine/*.jsonl"):  # of a run that skips nothing all are empty
+        os.rename(part, part + ".aside")
+        open(part, "x").close()
+    exec(load, space)
+    exec(programs[8], space)
+    assert len(space["answer"]) == 0 and len(skipped) > 0
+    for part in space["glob"]("quarantine/*.jsonl"):
+        os.replace(part + ".aside", part)
     exec(load, space)
 
     def other(question, program):

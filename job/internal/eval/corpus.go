@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"regexp"
 	"slices"
 
 	"github.com/neardup/neardup/data"
@@ -37,6 +38,7 @@ type Corpus struct {
 	Documents []Document
 	Labelled  []Pair          // as near-duplicates
 	Denied    []Pair          // as none
+	Elsewhere int             // labelled pairs with a document of an earlier night
 	Unsure    []Pair          // as neither: they count as neither right nor wrong
 	Kinds     map[Pair]string // how a labelled pair came about, where that is known
 	Skipped   int             // records that are no documents, and what Add passed over
@@ -74,13 +76,21 @@ func (c *Corpus) number(id string) (int32, bool) {
 	return n, ok
 }
 
-// Label adds what is said of pairs of ids.
+// ofNight begins the id that a review gives to a document of an earlier night.
+var ofNight = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}(\.\d+)?/`)
+
+// Label adds what is said of pairs of ids. Pairs with documents of earlier nights,
+// as a review of a run with a library has them, are counted and left out: their
+// documents are not in the corpus.
 func (c *Corpus) Label(pairs []labels.Pair) error {
 	for i := range pairs {
 		p := &pairs[i]
 		a, okA := c.number(p.A)
 		b, okB := c.number(p.B)
 		switch {
+		case !okA && ofNight.MatchString(p.A), !okB && ofNight.MatchString(p.B):
+			c.Elsewhere++
+			continue
 		case !okA:
 			return fmt.Errorf("labels: %q: %w", p.A, errUnknownID)
 		case !okB:

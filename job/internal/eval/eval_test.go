@@ -614,8 +614,11 @@ func TestLabelsThatSayNo(t *testing.T) {
 	say := func(a, b string, answer labels.Answer) labels.Pair {
 		return labels.Pair{A: a, B: b, Answer: answer, Kind: "read"}
 	}
-	if err := c.Label([]labels.Pair{say("a", "b", labels.Yes), say("c", "a", labels.No), say("b", "c", labels.Unsure), say("a", "e", labels.Yes)}); err != nil {
+	if err := c.Label([]labels.Pair{say("a", "b", labels.Yes), say("c", "a", labels.No), say("b", "c", labels.Unsure), say("a", "e", labels.Yes), say("a", "2026-11-01/b", labels.Yes), say("2026-11-01.2/b", "a", labels.No)}); err != nil {
 		t.Fatal(err)
+	}
+	if err := c.Label([]labels.Pair{say("a", "2026-11-01", labels.Yes)}); err == nil {
+		t.Error("an id that no document has is taken for one of an earlier night")
 	}
 	l := newLab(t, c, Options{Half: AllPairs, Beside: TruthLabel | TruthJaccard})
 	found := []Found{}
@@ -641,7 +644,7 @@ func TestLabelsThatSayNo(t *testing.T) {
 		t.Errorf("J: %+v", d)
 	}
 	report := l.Report("labels")
-	if report.Denied != 1 || report.Unsure != 1 || report.Labelled != 2 || !strings.Contains(report.Summary(message.English), "1 labelled as not the same, 1 as unsure") || c.Kinds[Pair{0, 2}] != "read" {
+	if report.Denied != 1 || report.Unsure != 1 || report.Labelled != 2 || !strings.Contains(report.Summary(message.English), "1 labelled as not the same, 1 as unsure; 2 with a document of an earlier night left out") || c.Kinds[Pair{0, 2}] != "read" {
 		t.Errorf("%s, %v", report.Summary(message.English), c.Kinds)
 	}
 	if r.Examples[0].A != "a" || r.Examples[0].B != "c" && !r.Examples[0].Missed {

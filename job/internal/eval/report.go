@@ -18,15 +18,16 @@ import (
 type Report struct {
 	Title     string    `json:"title"`
 	Documents int       `json:"documents"`
-	Skipped   int       `json:"skipped"`  // records that are no documents, or of an id that is there already
-	Labelled  int       `json:"labelled"` // pairs that count and are labelled as near-duplicates
-	Denied    int       `json:"denied"`   // labelled as none
-	Unsure    int       `json:"unsure"`   // labelled as neither: they count for nothing
-	True      int       `json:"true"`     // pairs that count and are right
-	Truth     string    `json:"truth"`    // what makes a pair right
-	Alike     float64   `json:"alike"`    // Jaccard similarity from which on texts are alike
-	Results   []*Result `json:"results"`  // in the order of measuring
-	Sweeps    []*sweep  `json:"sweeps"`   // may be empty
+	Skipped   int       `json:"skipped"`             // records that are no documents, or of an id that is there already
+	Labelled  int       `json:"labelled"`            // pairs that count and are labelled as near-duplicates
+	Elsewhere int       `json:"elsewhere,omitempty"` // labelled pairs with a document of an earlier night, which are left out
+	Denied    int       `json:"denied"`              // labelled as none
+	Unsure    int       `json:"unsure"`              // labelled as neither: they count for nothing
+	True      int       `json:"true"`                // pairs that count and are right
+	Truth     string    `json:"truth"`               // what makes a pair right
+	Alike     float64   `json:"alike"`               // Jaccard similarity from which on texts are alike
+	Results   []*Result `json:"results"`             // in the order of measuring
+	Sweeps    []*sweep  `json:"sweeps"`              // may be empty
 }
 
 // Report starts a report of the laboratory's measurements.
@@ -34,7 +35,7 @@ func (l *Lab) Report(title string) *Report {
 	r := &Report{
 		Title: title, Documents: len(l.corpus.Documents), Skipped: l.corpus.Skipped, Alike: l.options.Alike,
 		Labelled: l.tally(criterion{wanted: TruthLabel}).of, True: l.tally(criterion{wanted: l.options.Truth}).of,
-		Denied: l.counted(l.corpus.Denied), Unsure: l.counted(l.corpus.Unsure),
+		Denied: l.counted(l.corpus.Denied), Unsure: l.counted(l.corpus.Unsure), Elsewhere: l.corpus.Elsewhere,
 	}
 	for _, d := range Definitions() {
 		if l.options.Truth&d.Truth != 0 {
@@ -71,6 +72,9 @@ func (r *Report) Summary(l message.Language) string {
 	text := l.Text("%s: %s, %s (%s), %d of them labelled", r.Title, documents, l.Count(int64(r.True), "true pair"), r.right(l), r.Labelled)
 	if r.Denied+r.Unsure > 0 {
 		text += l.Text("; %d labelled as not the same, %d as unsure", r.Denied, r.Unsure)
+	}
+	if r.Elsewhere > 0 {
+		text += l.Text("; %d with a document of an earlier night left out", r.Elsewhere)
 	}
 	return text
 }

@@ -195,7 +195,7 @@ func TestLeftOutForHistory(t *testing.T) {
 					t.Errorf("left out: %+v for %+v", p, p.B)
 				}
 			}
-			if strings.Contains(html, "is gone") || !strings.Contains(html, "Since last night") {
+			if strings.Contains(html, "is gone") || !strings.Contains(html, "Since last night") || strings.Contains(html, ">bounds</th>") {
 				t.Error("the page misses the earlier night's texts")
 			}
 		}
