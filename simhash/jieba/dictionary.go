@@ -35,11 +35,11 @@ type Dictionary struct {
 	bmp   *[1 << 16]uint16 // character code by character, CodeUnknown for none
 	rest  map[rune]uint16  // the same beyond the basic multilingual plane
 
-	nodes      []model.Node
-	costs      []float64   // by ID+1: log weight with its sign turned; the first is Inf
-	characters []character // by code
-	compact    *compact    // nil: look and solve cut, not solveFast
-	joins      []uint8     // by code: 1 if the character can be part of an unlisted word
+	nodes      []model.Node // nil with compact, which has them too
+	costs      []float64    // by ID+1: log weight with its sign turned; the first is Inf
+	characters []character  // by code
+	compact    *compact     // nil: look and solve cut, not solveFast, and nodes is the trie
+	joins      []uint8      // by code: 1 if the character can be part of an unlisted word
 	kinds      kinds
 	emit       [][model.States]float64 // by code
 
@@ -73,6 +73,7 @@ func load(file []byte) (*Dictionary, error) {
 func dictionaryOf(m *model.Model) (*Dictionary, error) {
 	d := plain(m, len(m.Weight))
 	d.nodes, d.emit, d.words = m.Nodes, m.Emit, len(m.Weight)-m.New
+	m.Nodes = nil // which weigh lets go of
 	d.number(m.Runes)
 	d.spell()
 	for _, u := range m.User {
@@ -140,6 +141,27 @@ func (d *Dictionary) weigh() {
 	if hasFast {
 		d.compact = newCompact(d.nodes, d.costs, len(d.runes))
 	}
+	if d.compact != nil {
+		d.nodes = nil
+	}
+}
+
+// first returns the node of a character that starts a word.
+func (d *Dictionary) first(code uint16) model.Node {
+	if d.compact != nil {
+		return d.compact.nodes[code]
+	}
+	return d.nodes[code]
+}
+
+// child returns the node that the next character leads to, and whether there is one.
+func (d *Dictionary) child(n model.Node, code uint16) (model.Node, bool) {
+	slot := n.Base() + uint32(code)
+	if d.compact != nil {
+		return d.compact.nodes[slot], d.compact.checks[slot] == code
+	}
+	n = d.nodes[slot]
+	return n, n.Check() == code
 }
 
 // number sets the tables that go by character.
@@ -169,19 +191,32 @@ func (d *Dictionary) number(runes []rune) {
 	}
 }
 
-// spell sets the texts of the words from the trie.
+// spell sets the texts of the words from the trie. It reads them in order of their
+// slots, near which their parents are: in order of their IDs it would wait for memory
+// most of the time.
 func (d *Dictionary) spell() {
-	slots := model.Slots(d.nodes, len(d.costs)-1)
+	words := len(d.costs) - 1
 	parents := model.Parents(d.nodes)
-	d.ends = make([]uint32, len(slots))
-	var text strings.Builder
-	text.Grow(9 * len(slots))
+	read := make([]byte, 0, 10*words)
+	type span struct{ start, end uint32 }
+	spans := make([]span, words) // of read, by ID
 	var codes []uint16
-	for id, slot := range slots {
-		codes = model.AppendCodes(codes[:0], d.nodes, parents, slot)
-		for _, c := range codes {
-			text.WriteRune(d.runes[c])
+	for slot, node := range d.nodes {
+		if node.Value() == 0 {
+			continue
 		}
+		start := len(read)
+		codes = model.AppendCodes(codes[:0], d.nodes, parents, uint32(slot))
+		for _, c := range codes {
+			read = utf8.AppendRune(read, d.runes[c])
+		}
+		spans[node.Value()-1] = span{uint32(start), uint32(len(read))}
+	}
+	d.ends = make([]uint32, words)
+	var text strings.Builder
+	text.Grow(len(read))
+	for id, s := range spans {
+		text.Write(read[s.start:s.end])
 		d.ends[id] = uint32(text.Len())
 	}
 	d.text = text.String()
@@ -219,24 +254,23 @@ func (d *Dictionary) Word(id int32) string {
 
 // Lookup returns the ID of a word.
 func (d *Dictionary) Lookup(word []byte) (id int32, ok bool) {
-	slot, base := uint32(0), uint32(0)
+	var node model.Node
 	for i := 0; i < len(word); {
 		r, size := utf8.DecodeRune(word[i:])
-		c := uint32(d.code(r))
 		if r == utf8.RuneError && size == 1 {
 			return -1, false
 		}
-		slot = base + c
-		if i > 0 && d.nodes[slot].Check() != uint16(c) {
+		if i == 0 {
+			node = d.first(d.code(r))
+		} else if node, ok = d.child(node, d.code(r)); !ok {
 			return -1, false
 		}
-		base = d.nodes[slot].Base()
 		i += size
 	}
 	if len(word) == 0 {
 		return -1, false
 	}
-	id = int32(d.nodes[slot].Value()) - 1
+	id = int32(node.Value()) - 1
 	return id, id >= 0
 }
 

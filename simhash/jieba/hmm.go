@@ -79,7 +79,8 @@ func (c *Cutter) find(codes []uint16, pairs []model.Node) int32 {
 	}
 	node := pairs[0]
 	for _, code := range codes[2:] {
-		if node = c.d.nodes[node.Base()+uint32(code)]; node.Check() != code {
+		var ok bool
+		if node, ok = c.d.child(node, code); !ok {
 			return -1
 		}
 	}

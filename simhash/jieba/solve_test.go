@@ -7,7 +7,20 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/simhash/jieba/internal/model"
 )
+
+// withoutCompact returns jieba's own dictionary d as it is where there is no assembly.
+func withoutCompact(t *testing.T, d *Dictionary) *Dictionary {
+	m, err := model.Decode(embedded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := *d
+	plain.nodes, plain.compact = m.Nodes, nil
+	return &plain
+}
 
 // The assembly finds the words that the Go code finds, and at the same cost to
 // the last bit.
@@ -22,7 +35,7 @@ func TestFastIsSolve(t *testing.T) {
 	if d.compact == nil {
 		t.Fatal("jieba's own dictionary has no compact trie")
 	}
-	plain, fast := d.NewCutter(true), d.NewCutter(true)
+	plain, fast := withoutCompact(t, d).NewCutter(true), d.NewCutter(true)
 	parts := []string{"，", "。", " ", "\n", "a1", "\x00", "㐂", "的", "一", "不", "国"}
 	for id := 0; id < d.Len(); id += 37 {
 		parts = append(parts, d.Word(int32(id)))
@@ -50,8 +63,9 @@ func TestCompact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newCompact(d.nodes, d.costs, len(d.runes))
-	for slot, node := range d.nodes {
+	nodes := withoutCompact(t, d).nodes
+	c := newCompact(nodes, d.costs, len(d.runes))
+	for slot, node := range nodes {
 		small := c.nodes[slot]
 		if c.checks[slot] != node.Check() || small.Base() != node.Base() || small.Value() != node.Value() || c.costs[small.Check()] != d.costs[node.Value()] {
 			t.Fatalf("slot %d: check %d and node %x, want those of %x", slot, c.checks[slot], small, node)
@@ -61,7 +75,7 @@ func TestCompact(t *testing.T) {
 	for len(costs) <= math.MaxUint16 {
 		costs = append(costs, float64(len(costs)))
 	}
-	if newCompact(d.nodes[:1], costs[1:], 1) == nil || newCompact(d.nodes[:1], costs, 1) != nil {
+	if newCompact(nodes[:1], costs[1:], 1) == nil || newCompact(nodes[:1], costs, 1) != nil {
 		t.Error("as many costs as an index tells apart are not the limit")
 	}
 }
@@ -72,11 +86,21 @@ func TestWithoutCompact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := *d
-	other.compact = nil
+	other := withoutCompact(t, d)
 	text := []byte("我来到北京清华大学，他来到了网易杭研大厦。小明硕士毕业于中国科学院计算所 iPhone 4S")
 	want, got := d.NewCutter(true).Cut(nil, text), other.NewCutter(true).Cut(nil, text)
 	if !slices.Equal(got, want) {
 		t.Errorf("cut into %v, want %v", got, want)
+	}
+	for id := 0; id < d.Len(); id += 101 {
+		word := []byte(d.Word(int32(id)))
+		with, _ := d.Lookup(word)
+		if without, _ := other.Lookup(word); with != int32(id) || without != with {
+			t.Fatalf("%s is word %d, and %d without the compact trie, want %d", word, with, without, id)
+		}
+		_, with2 := d.Lookup(append(word, "龘龘"...))
+		if _, without := other.Lookup(append(word, "龘龘"...)); with2 || without {
+			t.Fatalf("%s龘龘 is a word", word)
+		}
 	}
 }

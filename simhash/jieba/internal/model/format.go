@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/neardup/neardup/simhash/internal/large"
 )
 
 // The file: a header of 20 bytes, then the payload as one zstd frame. All
@@ -140,7 +142,7 @@ func (s *sections) nodes() ([]Node, []uint16) {
 	checks := numbers[uint16](s)
 	inner, bases := numbers[uint64](s), numbers[uint32](s)
 	ends, weights := numbers[uint64](s), numbers[uint16](s)
-	nodes := make([]Node, len(checks))
+	nodes := large.Make[Node](len(checks))
 	for i, check := range checks {
 		base := uint32(0)
 		if inner[i/64]>>(i%64)&1 != 0 {

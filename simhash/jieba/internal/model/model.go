@@ -7,6 +7,8 @@ package model
 import (
 	"math"
 	"slices"
+
+	"github.com/neardup/neardup/simhash/internal/large"
 )
 
 // Codes below FirstCode are fixed; the others belong to the characters of the
@@ -106,7 +108,7 @@ func Slots(nodes []Node, words int) []uint32 {
 // Parents returns for every base the slot that owns it, so that a word can be
 // read from its last slot back to its first.
 func Parents(nodes []Node) []uint32 {
-	parents := make([]uint32, len(nodes))
+	parents := large.Make[uint32](len(nodes))
 	for s, n := range nodes {
 		if b := n.Base(); b != 0 {
 			parents[b] = uint32(s)
