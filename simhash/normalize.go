@@ -57,8 +57,8 @@ type formTable struct {
 }
 
 var (
-	traditionalForms = sync.OnceValue(func() *formTable { return newFormTable(nil) })
-	simplifiedForms  = sync.OnceValue(func() *formTable { return newFormTable(folded()) })
+	traditionalForms = sync.OnceValue(newFormTable)
+	simplifiedForms  = sync.OnceValue(func() *formTable { return traditionalForms().folding(folded()) })
 )
 
 // traditionalPairs holds a traditional character and its simplified form in
@@ -111,20 +111,28 @@ func folded() map[rune]rune {
 	return to
 }
 
-func newFormTable(simplify map[rune]rune) *formTable {
-	t := &formTable{simplify: simplify}
+// newFormTable returns the table that leaves traditional characters and variants alone.
+func newFormTable() *formTable {
+	t := &formTable{}
 	var buf [utf8.UTFMax]byte
 	s := scratch{}
+	for _, of := range unicode.Unified_Ideograph.R16 { // which Unicode never changes
+		for r := rune(of.Lo); r <= rune(of.Hi); r += rune(of.Stride) {
+			t.forms[r] = form(r)
+		}
+	}
 	for r := rune(0); r < planes; r++ {
+		if t.forms[r] != 0 {
+			continue
+		}
 		if ignorable(r) || !utf8.ValidRune(r) {
 			t.forms[r] = formSlow
 			continue
 		}
 		b := buf[:utf8.EncodeRune(buf[:], r)]
-		lower := t.mapped(unicode.ToLower(r))
 		p := norm.NFKC.Properties(b)
-		if p.BoundaryBefore() && unicode.ToLower(r) == r && norm.NFKC.IsNormal(b) {
-			t.forms[r] = form(lower)
+		if p.BoundaryBefore() && (p.Decomposition() == nil || norm.NFKC.IsNormal(b)) && unicode.ToLower(r) == r {
+			t.forms[r] = form(t.mapped(r))
 			continue
 		}
 		first := norm.NFKC.Bytes(b)
@@ -146,6 +154,30 @@ func newFormTable(simplify map[rune]rune) *formTable {
 		t.forms[r] = formExpand | form(len(t.expansions))
 		t.expansions = append(t.expansions, string(out))
 	}
+	t.shorten()
+	return t
+}
+
+// folding returns the table that also writes the characters of simplify as those
+// that they stand for: this comes last, and makes one character of one.
+func (t *formTable) folding(simplify map[rune]rune) *formTable {
+	f := &formTable{forms: t.forms, expansions: slices.Clone(t.expansions), simplify: simplify}
+	for r, c := range f.forms {
+		if c < formExpand {
+			if to, ok := simplify[rune(c)]; ok {
+				f.forms[r] = form(to)
+			}
+		}
+	}
+	for i, s := range f.expansions {
+		f.expansions[i] = strings.Map(f.mapped, s)
+	}
+	f.shorten()
+	return f
+}
+
+// shorten sets what says the same as forms in less room.
+func (t *formTable) shorten() {
 	for r := rune(0x800); r < 0x10000; r++ {
 		switch f := t.forms[r]; {
 		case f == form(r):
@@ -157,7 +189,6 @@ func newFormTable(simplify map[rune]rune) *formTable {
 	for c := 1; c < 128; c++ {
 		t.ascii[c] = byte(t.forms[c])
 	}
-	return t
 }
 
 // mapped is the last step of the normal form.

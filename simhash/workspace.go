@@ -97,19 +97,14 @@ type used struct {
 	weights       []uint32
 }
 
-// NewWorkspace returns a workspace of the analyzer. It holds some 16 bytes
-// a word of the lexicon.
+// NewWorkspace returns a workspace of the analyzer. From its first Fingerprint of
+// kind words on it holds some 16 bytes a word of the lexicon.
 func (a *Analyzer) NewWorkspace() *Workspace {
 	w := &Workspace{a: a}
 	if a.dictionary != nil {
 		if a.cut == nil {
 			w.coder = a.dictionary.NewCutter(a.options.HMM)
 		}
-		w.seen = large.Make[sighting](len(a.hashes))
-		for id, h := range a.hashes {
-			w.seen[id].hash = h
-		}
-		w.forget()
 	}
 	w.table.slots = make([]hashSlot, 1<<10)
 	return w
@@ -220,14 +215,21 @@ func characters(text []byte) int {
 func (w *Workspace) nextEpoch() {
 	w.n = 0
 	w.epoch++
-	if w.epoch >= maxEpoch { // stamps of old documents would match again
+	if w.seen == nil || w.epoch >= maxEpoch { // stamps of old documents would match again
 		w.forget()
 		clear(w.table.slots)
 		w.epoch = 1
 	}
 }
 
+// forget makes all words of the lexicon words that no document has had.
 func (w *Workspace) forget() {
+	if w.seen == nil {
+		w.seen = large.Make[sighting](len(w.a.hashes))
+		for id, h := range w.a.hashes {
+			w.seen[id].hash = h
+		}
+	}
 	for id := range w.seen {
 		w.seen[id].stamp = keep
 		if w.a.infos[id].skip() || w.coder != nil && int32(id) == w.a.separator {
