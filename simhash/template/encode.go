@@ -88,7 +88,7 @@ func (l *Learner) MarshalBinary() ([]byte, error) {
 		for _, p := range l.sites[name] {
 			dst = binary.LittleEndian.AppendUint64(dst, p.key)
 			dst = binary.LittleEndian.AppendUint32(dst, uint32(len(p.id)))
-			dst = appendPage(append(dst, p.id...), &p)
+			dst = appendPage(append(dst, p.id...), p)
 		}
 	}
 	return binary.LittleEndian.AppendUint64(dst, xxh3.Hash(dst)), nil
@@ -111,7 +111,8 @@ func appendPage(dst []byte, p *page) []byte {
 }
 
 // page reads what appendPage appended.
-func (c *cursor) page() (p page) {
+func (c *cursor) page() *page {
+	p := new(page)
 	p.rest = c.u32()
 	p.blocks = make([]entry, c.count(16))
 	for i := range p.blocks {

@@ -54,8 +54,8 @@ const (
 // depends on the pages alone, not on their order or on how they were spread over
 // learners that are merged. Only one goroutine may use a Learner at a time.
 type Learner struct {
-	least    int               // MinPages
-	sites    map[uint64][]page // each ascending by key
+	least    int                // MinPages
+	sites    map[uint64][]*page // each ascending by key
 	pages    int
 	room     int    // for pages in all
 	siteMax  int    // pages of a site
@@ -95,7 +95,7 @@ func (e entry) compare(f entry) int {
 
 // NewLearner returns a learner that has seen nothing.
 func NewLearner() *Learner {
-	return &Learner{least: MinPages, sites: map[uint64][]page{}, room: allPages, siteMax: siteMax, limit: 1<<64 - 1}
+	return &Learner{least: MinPages, sites: map[uint64][]*page{}, room: allPages, siteMax: siteMax, limit: 1<<64 - 1}
 }
 
 // Add shows the learner a page. It keeps nothing of what it is given. It passes
@@ -106,7 +106,7 @@ func (l *Learner) Add(site, id, text []byte) {
 	if !l.wants(at, key) {
 		return
 	}
-	p := page{key: key, id: bytes.Clone(id)}
+	p := &page{key: key, id: bytes.Clone(id)}
 	l.blocks, l.shingles = l.blocks[:0], l.shingles[:0]
 	for b := (block{}); b.next(text); {
 		if b.letters > 0 {
@@ -139,12 +139,12 @@ func (l *Learner) wants(site, key uint64) bool {
 }
 
 // keep takes a page into the sample, and another out where there are too many.
-func (l *Learner) keep(site uint64, p page) {
+func (l *Learner) keep(site uint64, p *page) {
 	if !l.wants(site, p.key) {
 		return
 	}
 	pages := l.sites[site]
-	i, had := slices.BinarySearchFunc(pages, p, page.compare)
+	i, had := slices.BinarySearchFunc(pages, p, (*page).compare)
 	if had {
 		return
 	}
@@ -167,7 +167,7 @@ func (l *Learner) keep(site uint64, p page) {
 
 // compare orders pages by key, those of one key (an id that comes twice) by
 // what is in them.
-func (p page) compare(q page) int {
+func (p *page) compare(q *page) int {
 	return cmp.Or(cmp.Compare(p.key, q.key), cmp.Compare(p.rest, q.rest),
 		slices.CompareFunc(p.blocks, q.blocks, entry.compare), slices.CompareFunc(p.shingles, q.shingles, shingle.compare))
 }
@@ -215,7 +215,7 @@ func (l *Learner) Few(m *Model, yield func(id, page []byte) error) error {
 			continue
 		}
 		for i := range pages {
-			form = appendPage(form[:0], &pages[i])
+			form = appendPage(form[:0], pages[i])
 			if err := yield(pages[i].id, form); err != nil {
 				return err
 			}
@@ -233,7 +233,7 @@ func (l *Learner) AddHistory(id, form []byte) (added bool, err error) {
 	at := siteHash(Site(id))
 	key := mix(at + siteHash(id))
 	pages := l.sites[at]
-	i, had := slices.BinarySearchFunc(pages, key, func(p page, key uint64) int { return cmp.Compare(p.key, key) })
+	i, had := slices.BinarySearchFunc(pages, key, func(p *page, key uint64) int { return cmp.Compare(p.key, key) })
 	if len(pages) == 0 || len(pages) >= fewMost || had || l.pages >= l.room || key > l.limit {
 		return false, nil
 	}
@@ -282,7 +282,7 @@ func (l *Learner) Model() *Model {
 // template returns the blocks of the template of a site's pages, ascending:
 // those that share of the pages have, and those that so many have just so, of at
 // least so many letters.
-func (l *Learner) template(pages []page, minority int, letters uint32) []uint64 {
+func (l *Learner) template(pages []*page, minority int, letters uint32) []uint64 {
 	least := share * float64(len(pages))
 	count := counts(pages, min(minority, int(math.Ceil(least))))
 	candidates := map[uint64][]int{} // with the first of their pages
@@ -319,7 +319,7 @@ func (l *Learner) template(pages []page, minority int, letters uint32) []uint64 
 // counts says how many of the pages have a block, by its keys, of those that so
 // many have. Most blocks are on one page: they are counted in a sketch first, that
 // the exact count need not name them.
-func counts(pages []page, least int) map[uint64]int {
+func counts(pages []*page, least int) map[uint64]int {
 	const counters = 1 << 20
 	sketch := make([]uint16, counters)
 	each(pages, func(_ int, key uint64) {
@@ -337,7 +337,7 @@ func counts(pages []page, least int) map[uint64]int {
 }
 
 // each calls yield with the keys of all blocks of pages, each once a page.
-func each(pages []page, yield func(page int, key uint64)) {
+func each(pages []*page, yield func(page int, key uint64)) {
 	for i := range pages {
 		last := ^uint64(0)
 		for _, e := range pages[i].blocks {
@@ -378,7 +378,7 @@ func (p *page) without(blocks map[uint64][]int) (own ownPart) {
 
 // differ reports whether some of the pages, given with what each has of its
 // own, say something, and not the same.
-func differ(pages []page, own []ownPart, on []int) bool {
+func differ(pages []*page, own []ownPart, on []int) bool {
 	letters := make([]uint32, len(on))
 	common, all := 0, 0
 	for n, i := range on {

@@ -132,7 +132,11 @@ func TestLearnerIsIndependentOfOrder(t *testing.T) {
 			if learners[0].pages > room {
 				t.Fatalf("%d pages held", learners[0].pages)
 			}
-			return fmt.Sprint(learners[0].limit, learners[0].siteMax, learners[0].sites)
+			sample, err := learners[0].MarshalBinary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(sample)
 		}
 		order := make([]int, len(pages))
 		for i := range order {
