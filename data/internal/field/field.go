@@ -107,11 +107,9 @@ func AppendDefaultID(dst []byte, source string, offset int64) []byte {
 	return strconv.AppendInt(dst, offset, 10)
 }
 
-// What ParseDate takes, besides numbers and the usual layouts, by what a date
+// What ParseDate takes, besides numbers, RFC 3339 and its days, by what a date
 // begins with.
 var (
-	usualLayouts = []string{time.RFC3339, time.DateOnly}
-
 	yearLayouts = []string{
 		"2006-01-02T15:04:05.999999999Z0700",
 		"2006-01-02T15:04:05.999999999",
@@ -160,10 +158,12 @@ func ParseDate(b []byte) int64 {
 	if len(b) == 0 || len(b) > 64 {
 		return data.NoDate
 	}
-	for _, layout := range usualLayouts {
-		if t, err := time.Parse(layout, string(b)); err == nil {
-			return t.UnixMilli()
-		}
+	whole := string(b)
+	if len(b) == len(time.DateOnly) {
+		whole += "T00:00:00Z" // package time reads RFC 3339 five times as fast as any other layout
+	}
+	if t, err := time.Parse(time.RFC3339, whole); err == nil {
+		return t.UnixMilli()
 	}
 	if digits(b) {
 		switch len(b) {
