@@ -498,11 +498,12 @@ func (c Config) YAML(comment func(usage string) string) ([]byte, error) {
 func (c Config) Check() error {
 	usual := Default()
 	most := hamming.MaxDistance(c.Features.Bits)
+	all := c.Settings()
 	for i, s := range usual.Settings() {
 		if s.Name == "match.distance" && c.Match.Distance < 0 {
-			return c.Settings()[i].wrong(fmt.Sprintf("write a number from 0 to %d", most))
+			return all[i].wrong(fmt.Sprintf("write a number from 0 to %d", most))
 		}
-		if err := c.Settings()[i].check(s); err != nil {
+		if err := all[i].check(s); err != nil {
 			return err
 		}
 	}
