@@ -1,6 +1,8 @@
 package mapper
 
 import (
+	"slices"
+
 	"github.com/zeebo/xxh3"
 
 	"github.com/neardup/neardup/data"
@@ -60,6 +62,15 @@ func (u *Units) Add(v *data.View) uint32 {
 	u.Append(v)
 	u.table[at] = uint32(u.Len())
 	return uint32(u.Len() - 1)
+}
+
+// Grow makes room for n more units, whose letters and samples are as long as they are.
+func (u *Units) Grow(n int) {
+	u.lo = slices.Grow(u.lo, n)
+	if u.verified {
+		u.normal, u.lengths = slices.Grow(u.normal, n), slices.Grow(u.lengths, n)
+		u.sketches, u.ends = slices.Grow(u.sketches, n), slices.Grow(u.ends, n)
+	}
 }
 
 // Append adds a view without looking for an equal one: the caller knows that

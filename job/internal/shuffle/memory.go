@@ -147,9 +147,12 @@ func (m *Memory[F]) shared(ctx context.Context) error {
 	var v data.View
 	advance := m.begin(int64(len(mapper.Tables)))
 	for table := range mapper.Tables {
-		postings = postings[:0]
+		postings = slices.Grow(postings[:0], m.Views.Len())
 		for doc := range m.Views.Len() {
 			m.Views.View(uint32(doc), &v)
+			if len(postings) == cap(postings) {
+				postings = slices.Grow(postings, len(postings)) // append would copy them five times
+			}
 			postings = keys.Column(postings, table, &v, uint32(doc))
 		}
 		spare = slices.Grow(spare[:0], len(postings))[:len(postings)]

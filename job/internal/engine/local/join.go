@@ -108,6 +108,7 @@ func load[F columns.Fingerprint](ctx context.Context, j *join, m *shuffle.Memory
 func loadViews[F columns.Fingerprint](ctx context.Context, j *join, m *shuffle.Memory[F]) (numbers []uint64, postings []F, err error) {
 	m.Views = mapper.NewUnits(true)
 	n := j.documents.Len()
+	m.Views.Grow(int(n))
 	numbers, postings = make([]uint64, 0, n), make([]F, 0, n)
 	err = j.documents.Each(ctx, 0, n, views.Verdict, func(doc uint64, r *views.Row) error {
 		place := uint32(len(numbers))
