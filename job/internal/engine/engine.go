@@ -90,7 +90,7 @@ type Job struct {
 
 	fingerprinters sync.Pool
 	turnsOnce      sync.Once
-	turns          chan struct{} // holds one for each call of Fingerprint at work
+	turns          chan *mapper.Fingerprinter // what the next calls of Fingerprint work with; nil: to be made
 
 	readOnce sync.Once
 	read     data.ReaderOptions
@@ -154,16 +154,30 @@ func (j *Job) Release(f *mapper.Fingerprinter) { j.fingerprinters.Put(f) }
 // Each of the tasks that run at once has a goroutine for each core. If all of these had
 // a Fingerprinter of 8 MB of their own, memory would grow with the square of the cores.
 func (j *Job) Fingerprint(source string, docs []data.Document, rows []data.FingerprintRow) {
-	j.turnsOnce.Do(func() { j.turns = make(chan struct{}, runtime.GOMAXPROCS(0)) })
-	j.turns <- struct{}{}
-	f := j.Fingerprinter()
-	defer func() {
-		j.Release(f)
-		<-j.turns
-	}()
+	j.turnsOnce.Do(func() {
+		j.turns = make(chan *mapper.Fingerprinter, runtime.GOMAXPROCS(0))
+		for range cap(j.turns) {
+			j.turns <- nil
+		}
+	})
+	f := <-j.turns
+	if f == nil {
+		f = j.Fingerprinter()
+	}
+	defer func() { j.turns <- f }()
 	for i := range docs {
 		doc := &docs[i]
 		f = j.withMemory(len(doc.Text), f, func() { f.Fingerprint(doc, source, &rows[i]) })
+	}
+}
+
+// Fingerprinted lets go of what Fingerprint works with, after its last call.
+func (j *Job) Fingerprinted() {
+	for range cap(j.turns) {
+		if f := <-j.turns; f != nil {
+			j.Release(f)
+		}
+		j.turns <- nil
 	}
 }
 

@@ -180,6 +180,7 @@ func (in *Intake) warn(message, what string, named func(*rundir.TaskRecord) []st
 
 // Fingerprinted sums up the fingerprint tasks.
 func Fingerprinted(_ context.Context, r *stage.Run, records []rundir.TaskRecord) error {
+	r.Job.Fingerprinted()
 	boilerplate.LeftOut(r, records)
 	for _, rec := range records {
 		r.Sum.None.Plus(rec.None)
