@@ -180,7 +180,7 @@ func (p *probe) eachShort(v *data.View) {
 	after, _ := slices.BinarySearchFunc(p.shorts, letters*4/3+2, byLetters)
 	characters, most := p.outline.Characters(), sketch.MostEdits(letters*4/3+2)
 	for i, mask := range p.masks[first:after] { // nearly all end here
-		if bits.OnesCount64(mask&^characters) > most || bits.OnesCount64(characters&^mask) > most {
+		if other := mask ^ characters; bits.OnesCount64(other) > 2*most || bits.OnesCount64(other&mask) > most || bits.OnesCount64(other&characters) > most {
 			continue
 		}
 		if s := &p.shorts[first+i]; !s.outline.Unlike(p.outline) {
