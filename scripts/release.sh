@@ -48,8 +48,9 @@ trap 'rm -rf "$work"' EXIT
 
 # What is the same for all systems.
 mkdir -p "$work/man" "$work/completions"
-go build -o "$work/here" ./job/neardup
-go run ./job/internal/manual "$work/man" "$(date -d "@$SOURCE_DATE_EPOCH" +%F)"
+# -trimpath as below: nothing is compiled twice.
+go build -trimpath -o "$work/here" ./job/neardup
+go run -trimpath ./job/internal/manual "$work/man" "$(date -d "@$SOURCE_DATE_EPOCH" +%F)"
 for shell in bash zsh fish; do
   "$work/here" completion "$shell" >"$work/completions/neardup.$shell"
 done
