@@ -261,6 +261,16 @@ type HistoryRows struct {
 	View func(i int, v *data.View)
 }
 
+// Part returns the rows first to last − 1 as rows of their own.
+func (r *HistoryRows) Part(first, last int) *HistoryRows {
+	return &HistoryRows{
+		N: last - first, Hi: r.Hi[min(first, len(r.Hi)):min(last, len(r.Hi))], Lo: r.Lo[first:last], Normal: r.Normal[first:last],
+		Sketch:  func(i int) []byte { return r.Sketch(first + i) },
+		Letters: func(i int) []byte { return r.Letters(first + i) },
+		View:    func(i int, v *data.View) { r.View(first+i, v) },
+	}
+}
+
 // HistoryMatch is a match of a unit of this run and a document of an earlier
 // night.
 type HistoryMatch struct {

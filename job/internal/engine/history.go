@@ -136,12 +136,7 @@ func (n *RunDocuments) Pairs(ctx context.Context, visit func(unit uint32, same [
 	found := make([][]Same, pairsAtOnce)
 	for first := 0; first < all.N && ctx.Err() == nil; first += pairsAtOnce {
 		last := min(first+pairsAtOnce, all.N)
-		part := &mapper.HistoryRows{
-			N: last - first, Hi: all.Hi[first:last], Lo: all.Lo[first:last], Normal: all.Normal[first:last],
-			Sketch:  func(i int) []byte { return all.Sketch(first + i) },
-			Letters: func(i int) []byte { return all.Letters(first + i) },
-			View:    func(i int, v *data.View) { all.View(first+i, v) },
-		}
+		part := all.Part(first, last)
 		prober.Probe(part, func(met mapper.HistoryMatch) {
 			if int(met.Unit) < first+met.Row {
 				found[met.Row] = append(found[met.Row], Same{met.Unit, method.Proves(&n.match, met.Evidence)})
@@ -248,7 +243,7 @@ func (n *RunDocuments) NewMatches(m *library.Manifest) *history.Matches {
 // Join streams the documents of earlier nights in the splits past this run's
 // documents, and adds the matches to found. It uses workers goroutines, each of
 // which holds one batch of rows in memory. It calls advance concurrently with the
-// number of documents that have passed.
+// number of documents that have been compared.
 func (n *RunDocuments) Join(ctx context.Context, l *library.Library, splits []library.Split, workers int, found *history.Matches, advance func(documents int64)) error {
 	if len(splits) == 0 {
 		return nil
@@ -263,12 +258,11 @@ func (n *RunDocuments) Join(ctx context.Context, l *library.Library, splits []li
 	err = l.Stream(ctx, o, func(worker int, b *library.Batch) error {
 		j := joiners[worker]
 		if j == nil {
-			j = &joiner{night: n, index: index, prober: index.NewProber(estimator(n.rule))}
+			j = &joiner{night: n, index: index, prober: index.NewProber(estimator(n.rule)), advance: advance}
 			joiners[worker] = j
 		}
 		j.join(b, found)
 		found.Pass(int64(len(b.Rows)))
-		advance(int64(len(b.Rows)))
 		return nil
 	})
 	if err != nil {
@@ -298,7 +292,10 @@ type joiner struct {
 
 	hot      *mapper.Units    // distinct views of documents that share a hot key; nil if there are none yet
 	gathered *history.Matches // by unit of hot: the documents with that view
+	held     int64            // how many documents were gathered
 	view     data.View
+
+	advance func(documents int64)
 }
 
 func (j *joiner) join(b *library.Batch, found *history.Matches) {
@@ -315,12 +312,17 @@ func (j *joiner) join(b *library.Batch, found *history.Matches) {
 		}
 		found.Seen(row, was.FirstSeen, unchanged)
 	}
+	compared := int64(rows.N)
 	j.prober.Probe(rows, func(met mapper.HistoryMatch) {
 		row := historyRow(b, met.Row)
 		row.Distance, row.Kept = met.Distance, row.Kept && method.Proves(&j.night.match, met.Evidence)
 		row.Similarity, row.Reason = told(met.Evidence)
 		found.Add(met.Unit, &row)
-	}, func(i int) { j.gather(b, i, rows, found) })
+	}, func(i int) {
+		compared--
+		j.gather(b, i, rows, found)
+	})
+	j.advance(compared)
 }
 
 func plain(row *data.LibraryRow) plainLook {
@@ -341,6 +343,7 @@ func (j *joiner) gather(b *library.Batch, i int, rows *mapper.HistoryRows, found
 	rows.View(i, &j.view)
 	row := historyRow(b, i)
 	j.gathered.Add(j.hot.Add(&j.view), &row)
+	j.held++
 	if j.hot.Len() == j.night.hot {
 		j.flush(found)
 	}
@@ -352,16 +355,33 @@ func (j *joiner) flush(found *history.Matches) {
 	if j.hot == nil {
 		return
 	}
-	j.index.NewProber(estimator(j.night.rule)).Probe(j.hot.Rows(), func(met mapper.HistoryMatch) {
-		if g, ok := j.gathered.Gathered(uint32(met.Row)); ok {
-			similarity, reason := told(met.Evidence)
-			if !method.Proves(&j.night.match, met.Evidence) {
-				g.Kept = nil
+	prober, all := j.index.NewProber(estimator(j.night.rule)), j.hot.Rows()
+	passed, n := int64(0), int64(all.N)
+	for first := 0; first < all.N; first += hotAtOnce {
+		last := min(first+hotAtOnce, all.N)
+		prober.Probe(all.Part(first, last), func(met mapper.HistoryMatch) {
+			if g, ok := j.gathered.Gathered(uint32(first + met.Row)); ok { //nolint:gosec // units are counted in 32 bits
+				j.takeAlike(&g, met, found)
 			}
-			found.TakeAlike(met.Unit, &g, met.Distance, similarity, reason)
-		}
-	}, nil)
-	j.hot, j.gathered = nil, nil
+		}, nil)
+		now := j.held * int64(last) / n
+		j.advance(now - passed)
+		passed = now
+	}
+	j.hot, j.gathered, j.held = nil, nil, 0
+}
+
+// hotAtOnce is how many of the gathered views are compared before progress is told:
+// each may meet all documents of this run.
+const hotAtOnce = 512
+
+// takeAlike adds to found what was gathered of a view that matches a unit.
+func (j *joiner) takeAlike(g *history.Gathered, met mapper.HistoryMatch, found *history.Matches) {
+	similarity, reason := told(met.Evidence)
+	if !method.Proves(&j.night.match, met.Evidence) {
+		g.Kept = nil
+	}
+	found.TakeAlike(met.Unit, g, met.Distance, similarity, reason)
 }
 
 // rows returns a batch in the columns that a Prober takes. They are reused, and

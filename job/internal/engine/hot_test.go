@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/neardup/neardup/data"
@@ -118,8 +119,16 @@ func TestJoinOfCrowds(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := n.NewMatches(l.Manifest())
-	if err := n.Join(context.Background(), l, splits, 2, got, func(int64) {}); err != nil {
+	var compared, times atomic.Int64
+	err = n.Join(context.Background(), l, splits, 2, got, func(documents int64) {
+		compared.Add(documents)
+		times.Add(min(documents, 1))
+	})
+	if err != nil {
 		t.Fatal(err)
+	}
+	if all := got.Documents(); compared.Load() != all || times.Load() < all/int64(n.hot) {
+		t.Errorf("of %d documents %d were told to be compared, in %d parts", all, compared.Load(), times.Load())
 	}
 	want := n.NewMatches(l.Manifest())
 	rule, verdict := n.rule, estimator(n.rule)
