@@ -207,6 +207,17 @@ func collected(limit int64) int64 {
 	return limit - max(limit/32, min(machine.OwnPages, limit/4))
 }
 
+// untouched takes so many bytes, in pieces: a slice that begins where the heap has
+// been before is cleared, and so touched, all of it.
+func untouched(bytes int64) [][]byte {
+	const piece = 1 << 20
+	pieces := make([][]byte, bytes/piece)
+	for i := range pieces {
+		pieces[i] = make([]byte, piece)
+	}
+	return pieces
+}
+
 // perform runs the request and prints its summary, which it returns in any case.
 func perform(ctx context.Context, std streams, flags runFlags, req job.Request) (*job.Summary, error) {
 	cfg, none := req.Config, &job.Summary{Command: req.Command, Out: req.Out, Began: time.Now().UTC()}
@@ -218,7 +229,7 @@ func perform(ctx context.Context, std streams, flags runFlags, req job.Request) 
 		return none, err
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(collected(limit)))
-	defer runtime.KeepAlive(make([]byte, machine.Ballast(limit)))
+	defer runtime.KeepAlive(untouched(machine.Ballast(limit)))
 	req.Columns.ID = cfg.Input.ID
 	var err error
 	if req.Engine, err = newEngine(cfg.Execution); err != nil {
