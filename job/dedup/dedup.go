@@ -180,36 +180,18 @@ func Dedup(texts []string) ([]Group, error) {
 // match returns the pairs of views, by index, for which one of the two may be
 // removed.
 func match(m *config.Match, views []data.View) (found []data.Pair, err error) {
-	rule, bits := method.Rule(*m), config.Default().Features.Bits
-	tiers := rule.Tiers()
-	sizes := make([]uint64, len(tiers))
-	for i := range views {
-		tiers.Count(sizes, &views[i])
-	}
-	if err := tiers.Choose(bits, sizes); err != nil {
-		return nil, err
-	}
-	units, normal, postings := mapper.NewUnits(true), []uint32{}, []uint64{}
-	for i := range views {
-		units.Append(&views[i])
-		if views[i].Normal {
-			normal, postings = append(normal, uint32(i)), append(postings, mapper.Segments[uint64](&views[i]))
-		}
-	}
-	lists, err := columns.Collapse(postings, bits, 0)
-	if err != nil {
-		return nil, fmt.Errorf("dedup: %w", err)
-	}
-	join := &shuffle.Memory[uint64]{Rule: rule, Tiers: tiers, Lists: lists, Normal: normal, Views: units, Options: shuffle.Options{Workers: runtime.GOMAXPROCS(0)}}
 	var mu sync.Mutex
-	err = join.Pairs(context.Background(), func(_ int, p data.Pair) {
+	err = shuffle.Views(context.Background(), method.Rule(*m), config.Default().Features.Bits, views, shuffle.Options{Workers: runtime.GOMAXPROCS(0)}, func(_ int, p data.Pair) {
 		mu.Lock()
 		defer mu.Unlock()
 		if method.Proves(m, p.Evidence) {
 			found = append(found, p)
 		}
 	})
-	return found, err
+	if err != nil {
+		return nil, fmt.Errorf("dedup: %w", err)
+	}
+	return found, nil
 }
 
 // rowsOf returns the fingerprint rows of the texts, in their order, computed on

@@ -19,6 +19,30 @@ func Sample(ctx context.Context, cfg config.Config, inputs []string, o Options) 
 	return s.plan, nil
 }
 
+// Meetings are the pairs that the texts decide and the candidate pairs of short texts
+// that a plan counts on among n documents.
+func Meetings(ctx context.Context, cfg config.Config, inputs []string, o Options, n float64) (open, short float64, err error) {
+	s, err := sample(ctx, cfg, inputs, o)
+	if err == nil {
+		err = s.look(o)
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	m, err := s.meet(ctx, cfg, n)
+	return m.open, m.short, err
+}
+
+// Grown is how many pairs there are among n documents, if the sample of so many has
+// these.
+func Grown(documents int, pairs [][2]int, n float64) float64 {
+	p := pairsOf(documents)
+	for _, ab := range pairs {
+		p.add(ab[0], ab[1])
+	}
+	return p.grown(float64(documents), n)
+}
+
 // Recommended is the preset that a plan recommends that found so many of a number
 // of planted duplicates with classic, balanced and thorough, reported nothing else,
 // and takes 1, 2 and 3 seconds with them.

@@ -175,7 +175,7 @@ func New(ctx context.Context, cfg config.Config, inputs []string, o Options) (*P
 		return nil, err
 	}
 	for _, name := range config.Presets() {
-		preset, err := s.preset(name, o.Workers)
+		preset, err := s.preset(ctx, name, o.Workers)
 		if err != nil {
 			return nil, err
 		}
@@ -244,14 +244,16 @@ func spent() float64 { return machine.ProcessorTime().Seconds() }
 
 // sampler reads and times the sample.
 type sampler struct {
-	plan *Plan
-	cfg  config.Config
-	docs []data.Document
+	plan  *Plan
+	cfg   config.Config
+	docs  []data.Document
+	views []data.View   // of those with something to compare, equal ones once
+	units *mapper.Units // the same
 
 	consumed int64      // bytes of the pieces that were read, as they stand in the files
 	counted  int64      // documents of these
 	seconds  float64    // of processor time that reading them took
-	perByte  float64    // documents
+	perByte  float64    // documents; a split counts by its size
 	reading  float64    // seconds of one core, for a document
 	printing [2]float64 // the same for fingerprints without and with sketches
 	packing  float64    // the same for compressing the text again
@@ -287,11 +289,17 @@ func (s *sampler) read(ctx context.Context, splits []data.Split, o Options) erro
 		s.learn = boilerplate.SampledShare(splits)
 	}
 	began := time.Now()
+	documents, size := 0.0, 0.0 // of the splits that are looked into
 	for i := range n {
 		split := splits[i*len(splits)/n]
 		left := sampleTime - time.Since(began)
+		counted, consumed := s.counted, s.consumed
 		if err := s.readSplit(ctx, split, each, s.pieceOf(left, n-i), left/time.Duration(n-i), advance); err != nil {
 			return err
+		}
+		if counted, consumed = s.counted-counted, s.consumed-consumed; consumed > 0 {
+			of := sizeOf(split, consumed)
+			documents, size = documents+of*float64(counted)/float64(consumed), size+of
 		}
 	}
 	s.plan.SampledFrom, s.plan.Sampled = n, len(s.docs)
@@ -303,11 +311,22 @@ func (s *sampler) read(ctx context.Context, splits []data.Split, o Options) erro
 	if s.counted > 0 {
 		s.reading = s.seconds / float64(s.counted)
 	}
-	if s.consumed > 0 {
-		s.perByte = float64(s.counted) / float64(s.consumed)
+	if size > 0 {
+		s.perByte = documents / size
 	}
 	s.plan.Documents = max(int64(s.perByte*float64(s.plan.Bytes)), s.counted)
 	return nil
+}
+
+// sizeOf is how many bytes of a file a split is, of which so many were read.
+func sizeOf(s data.Split, consumed int64) float64 {
+	switch {
+	case source.Bounded(s): // in rows
+		return float64(consumed)
+	case s.End >= 0:
+		return float64(s.End - s.Start)
+	}
+	return float64(max(s.Size-s.Start, consumed))
 }
 
 // pieceOf returns how many bytes are read of each of so many splits that are left,
@@ -419,6 +438,7 @@ func (s *sampler) look(o Options) (err error) {
 	advance := o.Pass.Begin(passes*int64(len(s.docs)), "documents")
 	for pass := range passes {
 		f := mapper.NewFingerprinter(analyzer.NewWorkspace(), pass%2 == 1, templates)
+		f.Samples = pass == 1
 		var row data.FingerprintRow
 		began := spent()
 		for i := range s.docs {
@@ -430,6 +450,8 @@ func (s *sampler) look(o Options) (err error) {
 				if len(row.Letters) > 0 {
 					s.plan.ShortTexts++
 				}
+				s.view(&row)
+				row = data.FingerprintRow{} // the view has its bytes
 			}
 		}
 		s.printing[pass%2] = (spent() - began) / float64(len(s.docs))
@@ -450,6 +472,19 @@ func (s *sampler) look(o Options) (err error) {
 	s.sites = float64(sites) / float64(len(s.docs))
 	s.plan.Characters = float64(characters) / float64(len(s.docs))
 	return nil
+}
+
+// view keeps the view of a row that has something to compare, and is like no other.
+func (s *sampler) view(row *data.FingerprintRow) {
+	var v data.View
+	if mapper.View(row, &v); v.Normal || v.Sketch != [data.SketchSize]byte{} {
+		if s.units == nil {
+			s.units = mapper.NewUnits(true)
+		}
+		if int(s.units.Add(&v)) == len(s.views) {
+			s.views = append(s.views, v)
+		}
+	}
 }
 
 // pack packs the sample as the clean dump of a file like the first one is packed.
@@ -501,7 +536,7 @@ func (c *counter) Write(p []byte) (int, error) {
 }
 
 // preset estimates what a preset takes.
-func (s *sampler) preset(name string, workers int) (preset, error) {
+func (s *sampler) preset(ctx context.Context, name string, workers int) (preset, error) {
 	cfg, err := s.cfg.WithPreset(name)
 	if err != nil {
 		return preset{}, err
@@ -527,6 +562,11 @@ func (s *sampler) preset(name string, workers int) (preset, error) {
 	}
 	p.Match = n*orderSeconds + n*kernel.Cost(int(min(n, 1<<31)))*1e-9/cores
 	p.Match += n * furtherSeconds / cores * float64(verified)
+	met, err := s.meet(ctx, cfg, n)
+	if err != nil {
+		return p, err
+	}
+	p.Match += met.seconds(n, s.plan.TextBytes) / cores
 	p.Memory = s.memory(n, splits, cores, verified)
 	again := s.reading // of a text, when it is read again
 	if source.Extracts(s.format) {

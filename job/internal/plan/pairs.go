@@ -1,0 +1,160 @@
+package plan
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/method"
+	"github.com/neardup/neardup/job/internal/shuffle"
+	"github.com/neardup/neardup/mapper"
+)
+
+// Seconds of one core that documents take which share sentences, as profiles of runs
+// show them (job/docs/benchmarks/plan.md).
+const (
+	shortSeconds    = 0.25e-6 // a candidate pair of short texts
+	postingSeconds  = 1.45e-6 // a sampled shingle, made and joined
+	sampledSeconds  = 6e-9    // a byte of a text that is sampled
+	openSeconds     = 15e-6   // a text that has to decide on a pair: its shingles,
+	openByteSeconds = 48e-9   // and for each of its bytes
+	pairSeconds     = 24e-6   // a pair that texts decide,
+	pairByteSeconds = 15e-9   // and for each byte of one of them
+)
+
+// farApart is the part of the sample between two documents from which on they are no
+// neighbours.
+const farApart = 4
+
+// meetings are what documents of a run have to do with each other.
+type meetings struct {
+	short  float64 // candidate pairs of short texts
+	open   float64 // pairs that the texts decide
+	asked  float64 // documents of these
+	shared float64 // sampled shingles of a document
+}
+
+// meet joins the sample as a run with these settings joins its documents, and reckons
+// up to n of them. Pairs of documents that share what others have too, a sentence or a
+// phrase, grow with the square of the documents; but what very many have brings none
+// together. Copies of a document may stand beside it, and then grow with the documents:
+// pairs of neighbours count so, as far as there are more of them than of documents that
+// are far apart.
+func (s *sampler) meet(ctx context.Context, cfg config.Config, n float64) (meetings, error) {
+	if !cfg.Match.Sketched() || len(s.views) < 2 {
+		return meetings{}, ctx.Err()
+	}
+	var m meetings
+	rule, own := method.Rule(cfg.Match), float64(len(s.views))
+	times := n / own
+	short := s.keys(rule, mapper.ShortTexts, times)
+	m.short = short.pairs.grown(own, n)
+	if !cfg.Match.Consults() {
+		return m, nil
+	}
+	samples := s.keys(rule, mapper.Samples, times)
+	m.shared = float64(samples.postings) / own
+	open := pairsOf(len(s.views))
+	var mu sync.Mutex
+	err := shuffle.Views(ctx, rule, min(cfg.Features.Bits, 64), s.views, shuffle.Options{Workers: 1}, func(_ int, p data.Pair) {
+		mu.Lock()
+		defer mu.Unlock()
+		if p.Evidence.Reason == data.Undecided && !samples.crowd(p.A, p.B) {
+			open.add(int(p.A), int(p.B))
+		}
+	})
+	if err != nil {
+		return meetings{}, err
+	}
+	m.open = open.grown(own, n)
+	m.asked = n * -math.Expm1(-m.open/n)
+	return m, nil
+}
+
+// samplePairs counts pairs of documents of the sample, which stand in order.
+type samplePairs struct {
+	beside    int // neighbours are less than that apart
+	near, far float64
+}
+
+func pairsOf(documents int) samplePairs { return samplePairs{beside: documents / farApart} }
+
+func (p *samplePairs) add(a, b int) {
+	if b-a < p.beside {
+		p.near++
+	} else {
+		p.far++
+	}
+}
+
+// grown is how many pairs there are among n documents, of own in the sample.
+func (p *samplePairs) grown(own, n float64) float64 {
+	apart := own - float64(p.beside)
+	rate := p.far / (apart * (apart + 1) / 2) // of two documents
+	neighbours := max(0, p.near-rate*(own*(own-1)-apart*(apart+1))/2)
+	return neighbours*n/own + rate*n*n/2
+}
+
+// tableKeys are the keys that the sample has in a table.
+type tableKeys struct {
+	of       [][]uint64      // by document
+	crowded  map[uint64]bool // those that too many documents of the run have to be compared
+	postings int
+	pairs    samplePairs // of documents with a key that is not crowded
+}
+
+// keys returns the keys of the sample in a table, for a run of that many times as many
+// documents. Two documents with a key say nothing of how many have it; those beyond two
+// stand for as many more.
+func (s *sampler) keys(rule mapper.Rule, table int, times float64) *tableKeys {
+	emitter := mapper.NewKeyEmitter(rule.Tiers(), rule)
+	k := &tableKeys{crowded: map[uint64]bool{}, pairs: pairsOf(len(s.views))}
+	documents := map[uint64][]int{}
+	for i := range s.views {
+		values := slices.Clone(emitter.Values(table, &s.views[i]))
+		slices.Sort(values)
+		k.of = append(k.of, slices.Compact(values))
+		k.postings += len(values)
+		for _, v := range k.of[i] {
+			documents[v] = append(documents[v], i)
+		}
+	}
+	for v, with := range documents {
+		if mapper.Crowded(table, 2+int(float64(len(with)-2)*times)) {
+			k.crowded[v] = true
+			continue
+		}
+		for i, b := range with {
+			for _, a := range with[:i] {
+				k.pairs.add(a, b)
+			}
+		}
+	}
+	return k
+}
+
+// crowd reports whether two documents share keys, and all of these are crowded.
+func (k *tableKeys) crowd(a, b uint64) bool {
+	shared := false
+	for _, v := range k.of[a] {
+		if _, ok := slices.BinarySearch(k.of[b], v); ok {
+			if !k.crowded[v] {
+				return false
+			}
+			shared = true
+		}
+	}
+	return shared
+}
+
+// seconds is what meetings take of one core: of n documents with so many bytes of text.
+func (m meetings) seconds(n, text float64) float64 {
+	sampled := 0.0
+	if m.shared > 0 {
+		sampled = n * (m.shared*postingSeconds + text*sampledSeconds)
+	}
+	return m.short*shortSeconds + sampled + m.asked*(openSeconds+text*openByteSeconds) + m.open*(pairSeconds+text*pairByteSeconds)
+}
