@@ -207,6 +207,15 @@ func (c *testCluster) start(name string, under []string, args ...string) *exec.C
 	return cmd
 }
 
+// tellLogs logs how the log of each server ends.
+func (c *testCluster) tellLogs() {
+	logs, _ := filepath.Glob(filepath.Join(c.dir, "*.log")) // the pattern is a good one
+	for _, path := range logs {
+		text, err := os.ReadFile(path)
+		c.t.Logf("%s, %v: %s", filepath.Base(path), err, text[max(0, len(text)-2000):])
+	}
+}
+
 // wait returns once the master knows so many agents.
 func (c *testCluster) wait(agents int) {
 	c.t.Helper()
@@ -222,6 +231,9 @@ func (c *testCluster) wait(agents int) {
 }
 
 func (c *testCluster) stop() {
+	if c.t.Failed() {
+		c.tellLogs()
+	}
 	for _, cmd := range append(c.agents, c.masterP) {
 		if cmd != nil && cmd.ProcessState == nil {
 			kill(cmd.Process.Pid, syscall.SIGKILL)
