@@ -407,6 +407,12 @@ func checkNight(name string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%w: %q: write a date like 2026-11-20, or 2026-11-20.2 for the second of a date", ErrNight, name)
 }
 
+// IsNight reports whether name is one that a night may have.
+func IsNight(name string) bool {
+	_, err := checkNight(name)
+	return err == nil
+}
+
 // CompareSettings returns nil when both are equal, else ErrSettings with what
 // differs side by side.
 func CompareSettings(library, run map[string]string) error {

@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
-	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job/internal/labels"
 )
 
@@ -76,8 +77,12 @@ func (c *Corpus) number(id string) (int32, bool) {
 	return n, ok
 }
 
-// ofNight begins the id that a review gives to a document of an earlier night.
-var ofNight = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}(\.\d+)?/`)
+// ofNight reports whether an id is NIGHT/ID, as a review names a document of an earlier
+// night.
+func ofNight(id string) bool {
+	night, _, cut := strings.Cut(id, "/")
+	return cut && library.IsNight(night)
+}
 
 // Label adds what is said of pairs of ids. Pairs with documents of earlier nights,
 // as a review of a run with a library has them, are counted and left out: their
@@ -88,7 +93,7 @@ func (c *Corpus) Label(pairs []labels.Pair) error {
 		a, okA := c.number(p.A)
 		b, okB := c.number(p.B)
 		switch {
-		case !okA && ofNight.MatchString(p.A), !okB && ofNight.MatchString(p.B):
+		case !okA && ofNight(p.A), !okB && ofNight(p.B):
 			c.Elsewhere++
 			continue
 		case !okA:

@@ -614,11 +614,13 @@ func TestLabelsThatSayNo(t *testing.T) {
 	say := func(a, b string, answer labels.Answer) labels.Pair {
 		return labels.Pair{A: a, B: b, Answer: answer, Kind: "read"}
 	}
-	if err := c.Label([]labels.Pair{say("a", "b", labels.Yes), say("c", "a", labels.No), say("b", "c", labels.Unsure), say("a", "e", labels.Yes), say("a", "2026-11-01/b", labels.Yes), say("2026-11-01.2/b", "a", labels.No)}); err != nil {
+	if err := c.Label([]labels.Pair{say("a", "b", labels.Yes), say("c", "a", labels.No), say("b", "c", labels.Unsure), say("a", "e", labels.Yes), say("a", "2026-11-01/b", labels.Yes), say("2026-11-01_late/b", "a", labels.No)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Label([]labels.Pair{say("a", "2026-11-01", labels.Yes)}); err == nil {
-		t.Error("an id that no document has is taken for one of an earlier night")
+	for _, id := range []string{"2026-11-01", "2026-13-01/b", "1/b"} {
+		if err := c.Label([]labels.Pair{say("a", id, labels.Yes)}); err == nil {
+			t.Errorf("%s, which no document has, is taken for one of an earlier night", id)
+		}
 	}
 	l := newLab(t, c, Options{Half: AllPairs, Beside: TruthLabel | TruthJaccard})
 	found := []Found{}
