@@ -64,6 +64,9 @@ func sharing(t *testing.T, n, files int) string {
 // plan counts on about as many such pairs as the run then has. What very many share
 // brings none.
 func TestMeetings(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a run of 3,000 documents that share sentences")
+	}
 	const n = 3000
 	dir := sharing(t, n, 6)
 	cfg, err := config.Default().WithPreset(config.PresetThorough)

@@ -21,7 +21,7 @@ func TestLeftOut(t *testing.T) {
 		t.Skip("each fault takes a stall")
 	}
 	t.Parallel()
-	stall := 35 * time.Second // an agent that its master lost on a busy machine looks for it every 30 s
+	stall := 35 * time.Second // gleam has an agent that lost its master look for it after 30 s
 	if long() {
 		stall = 8 * time.Second
 	}
