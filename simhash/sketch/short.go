@@ -219,8 +219,15 @@ func AppendOutline(dst, text []byte) []byte {
 	var counts [outlineCounts]byte
 	length := 0
 	for len(text) > 0 {
-		c, size := utf8.DecodeRune(text)
-		text = text[size:]
+		var c rune
+		if len(text) > 2 && text[0] >= 0xe1 && text[0] <= 0xec && text[1]&0xc0 == 0x80 && text[2]&0xc0 == 0x80 { // most ideographs
+			c = rune(text[0]&0xf)<<12 | rune(text[1]&0x3f)<<6 | rune(text[2]&0x3f)
+			text = text[3:]
+		} else {
+			var size int
+			c, size = utf8.DecodeRune(text)
+			text = text[size:]
+		}
 		characters |= 1 << (uint32(c) * 0x9e3779b1 >> 26)
 		n := &counts[c%outlineCounts]
 		*n = min(*n+1, maxCount)
@@ -241,6 +248,9 @@ func (o Outline) Size() int {
 	return outlineFixed + outlineCounts
 }
 
+// Letters returns the number of characters, at most ShortMax.
+func (o Outline) Letters() int { return int(o[0]) }
+
 // Few reports whether the text has few letters.
 func (o Outline) Few() bool { return o[0] <= fewMax }
 
@@ -251,7 +261,12 @@ func (o Outline) Characters() uint64 { return binary.LittleEndian.Uint64(o[1:]) 
 
 // MostEdits is an upper bound for the edits between two short texts that are the
 // same, if both have at most length characters.
-func MostEdits(length int) int { return length / 5 }
+func MostEdits(length int) int {
+	if length > fewMax {
+		return max(mostEdits(fewMax), mostEdits(length))
+	}
+	return length / 5
+}
 
 // Unlike reports whether two short texts are too many edits apart to be the same.
 // True is certain; false says nothing. It rests on this: one edit removes at most

@@ -192,6 +192,25 @@ func TestShortTextHasBounds(t *testing.T) {
 	}
 }
 
+// An outline is of the characters that Go decodes, whatever the bytes.
+func TestOutlineOfAnyBytes(t *testing.T) {
+	piece := rapid.OneOf(rapid.SliceOfN(rapid.Byte(), 1, 4), rapid.Map(rapid.Rune(), func(r rune) []byte { return []byte(string(r)) }),
+		rapid.SampledFrom([][]byte{[]byte("文"), {0xe6, 0x96}, {0xe6, 0x96, 0xc7}, {0xed, 0xa0, 0x80}, {0xe0, 0x80, 0x80}}))
+	rapid.Check(t, func(t *rapid.T) {
+		text := slices.Concat(rapid.SliceOfN(piece, 0, ShortMax/4).Draw(t, "text")...)
+		if got, want := AppendOutline(nil, text), AppendOutline(nil, []byte(string([]rune(string(text))))); !slices.Equal(got, want) {
+			t.Fatalf("% x: % x, want % x", text, got, want)
+		}
+		letters := 0
+		for range string(text) {
+			letters++
+		}
+		if n := Outline(AppendOutline(nil, text)).Letters(); n != letters {
+			t.Fatalf("% x: %d letters, want %d", text, n, letters)
+		}
+	})
+}
+
 // Short texts whose outlines are unlike are more edits apart than those that are
 // the same.
 func TestUnlikeOutlinesAreFarApart(t *testing.T) {

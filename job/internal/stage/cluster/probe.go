@@ -1,10 +1,7 @@
 package cluster
 
 import (
-	"cmp"
 	"math/bits"
-	"slices"
-	"unicode/utf8"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/mapper"
@@ -24,8 +21,7 @@ type probe struct {
 
 	normal []near              // samples of normal length
 	low    *hamming.Scanner    // scans the low 64 bits of normal
-	shorts []shortSample       // short texts, sorted by number of letters
-	masks  []uint64            // characters of the outline of each of shorts
+	shorts *shorts             // short texts; nil if there are none
 	keys   map[uint64][]uint16 // samples by key
 	filter []uint64            // bitmap of the leading bits of keys
 
@@ -37,13 +33,6 @@ type probe struct {
 type near struct {
 	hi, lo uint64
 	at     int
-}
-
-// shortSample is the outline of the short text of sample number at.
-type shortSample struct {
-	letters int
-	outline sketch.Outline
-	at      int
 }
 
 // A key is the hash of a value that a candidate shares with a sample, and of its
@@ -67,13 +56,14 @@ func newProbe(rule *mapper.Rule, samples []sample) *probe {
 			p.added = append(p.added, t)
 		}
 	}
+	var short []shortSample
 	for i := range samples {
 		v := &samples[i].view
 		if v.Normal {
 			p.normal = append(p.normal, near{v.Hi, v.Lo, i})
 		}
 		if rule.ShortTexts && len(v.Letters) > 0 {
-			p.shorts = append(p.shorts, shortSample{utf8.RuneCount(v.Letters), sketch.AppendOutline(nil, v.Letters), i})
+			short = append(short, shortSample{sketch.AppendOutline(nil, v.Letters), i})
 		}
 		p.eachKey(v, func(key uint64, _ bool) {
 			if of := p.keys[key]; len(of) == 0 || of[len(of)-1] != uint16(i) {
@@ -87,9 +77,8 @@ func newProbe(rule *mapper.Rule, samples []sample) *probe {
 		low[i] = p.normal[i].lo
 	}
 	p.low = hamming.NewScanner(low)
-	slices.SortFunc(p.shorts, func(a, b shortSample) int { return cmp.Compare(a.letters, b.letters) })
-	for i := range p.shorts {
-		p.masks = append(p.masks, p.shorts[i].outline.Characters())
+	if len(short) > 0 {
+		p.shorts = newShorts(short)
 	}
 	return p.clone()
 }
@@ -151,8 +140,9 @@ func (p *probe) each(v *data.View, yield func(i int, twice bool)) {
 			p.once[word] |= bit
 		}
 	})
-	if p.rule.ShortTexts && len(v.Letters) > 0 && len(p.shorts) > 0 {
-		p.eachShort(v)
+	if p.shorts != nil && len(v.Letters) > 0 {
+		p.outline = sketch.AppendOutline(p.outline[:0], v.Letters)
+		p.shorts.each(p.outline, func(i int) { p.met[i/64] |= 1 << (i % 64) })
 	}
 	for _, t := range p.added {
 		for i := range p.samples {
@@ -165,26 +155,6 @@ func (p *probe) each(v *data.View, yield func(i int, twice bool)) {
 		for met |= p.twice[word]; met != 0; met &= met - 1 {
 			bit := bits.TrailingZeros64(met)
 			yield(word*64+bit, p.twice[word]>>bit&1 != 0)
-		}
-	}
-}
-
-// eachShort marks the short samples that may be a few edits away from a short text.
-// It skips those whose length differs by more than about a quarter, since that takes
-// more edits than are allowed.
-func (p *probe) eachShort(v *data.View) {
-	p.outline = sketch.AppendOutline(p.outline[:0], v.Letters)
-	letters := utf8.RuneCount(v.Letters)
-	byLetters := func(s shortSample, n int) int { return cmp.Compare(s.letters, n) }
-	first, _ := slices.BinarySearchFunc(p.shorts, letters*3/4, byLetters)
-	after, _ := slices.BinarySearchFunc(p.shorts, letters*4/3+2, byLetters)
-	characters, most := p.outline.Characters(), sketch.MostEdits(letters*4/3+2)
-	for i, mask := range p.masks[first:after] { // nearly all end here
-		if other := mask ^ characters; bits.OnesCount64(other) > 2*most || bits.OnesCount64(other&mask) > most || bits.OnesCount64(other&characters) > most {
-			continue
-		}
-		if s := &p.shorts[first+i]; !s.outline.Unlike(p.outline) {
-			p.met[s.at/64] |= 1 << (s.at % 64)
 		}
 	}
 }
