@@ -105,7 +105,7 @@ func mostEdits(length int) int {
 	if length > fewMax {
 		return (length - run) / run
 	}
-	return MostEdits(length)
+	return length / 5
 }
 
 // Texts of more than fewMax characters are brought together by winnowing (Schleimer,
@@ -262,10 +262,7 @@ func (o Outline) Characters() uint64 { return binary.LittleEndian.Uint64(o[1:]) 
 // MostEdits is an upper bound for the edits between two short texts that are the
 // same, if both have at most length characters.
 func MostEdits(length int) int {
-	if length > fewMax {
-		return max(mostEdits(fewMax), mostEdits(length))
-	}
-	return length / 5
+	return max(mostEdits(min(length, fewMax)), mostEdits(length))
 }
 
 // Unlike reports whether two short texts are too many edits apart to be the same.

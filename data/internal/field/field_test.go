@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -45,6 +46,20 @@ func TestParseDate(t *testing.T) {
 			t.Errorf("ParseDate(%q) = %d, want %d", c.text, got, c.want)
 		}
 	}
+}
+
+// A day is what package time takes it for, and no other is one.
+func TestParseDay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := fmt.Sprintf("%04d-%02d-%02d", rapid.IntRange(0, 9999).Draw(t, "year"), rapid.IntRange(0, 13).Draw(t, "month"), rapid.IntRange(0, 32).Draw(t, "day"))
+		want := int64(data.NoDate)
+		if day, err := time.Parse(time.DateOnly, text); err == nil {
+			want = day.UnixMilli()
+		}
+		if got := field.ParseDate([]byte(text)); got != want {
+			t.Fatalf("ParseDate(%q) = %d, want %d", text, got, want)
+		}
+	})
 }
 
 func FuzzParseDate(f *testing.F) {

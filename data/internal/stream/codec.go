@@ -46,7 +46,9 @@ func inflate(dst []byte, c codec, in *bufio.Reader, most int) ([]byte, error) {
 		return dst, err
 	}
 	for end := len(dst) + most; ; {
-		dst = slices.Grow(dst, bytes.MinRead)
+		if cap(dst)-len(dst) < bytes.MinRead { // twice as much, as long as that may be wanted
+			dst = slices.Grow(dst, max(min(len(dst), end-len(dst)), bytes.MinRead))
+		}
 		n, err := c.Read(dst[len(dst):cap(dst)])
 		dst = dst[:len(dst)+n]
 		switch {

@@ -35,7 +35,7 @@ const OwnPages = 52 << 20
 // of the machine's memory, and count as heap, so that as much more is let grow
 // before it is collected: with 128 MiB small runs peak 80 MB higher, and take no
 // less processor time.
-func Ballast(limit int64) int64 { return min(limit/64, 48<<20) }
+func Ballast(limit int64) int64 { return min(limit/64, 32<<20) }
 
 // PeakMemory is the high-water mark of this process's resident memory in bytes
 // as Linux tells it; 0 elsewhere.
