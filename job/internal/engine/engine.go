@@ -179,6 +179,7 @@ func (j *Job) Fingerprinted() {
 		}
 		j.turns <- nil
 	}
+	runtime.GC() // most of what the stage held is garbage, on top of which the next would be let grow
 }
 
 // Texts returns, for one goroutine, a function that calls use with what a verdict
