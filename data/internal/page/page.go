@@ -16,7 +16,7 @@ package page
 // Version is that of the texts: pages of which two versions find the text do not
 // give the same, and match less than pages of one version do. It grows with
 // whatever changes the text of pages that there are many of.
-const Version = 7
+const Version = 8
 
 // Extractor finds the text of pages, one after the other. Its zero value is
 // ready for use; its memory is used again for each page. One goroutine uses it

@@ -5,6 +5,7 @@ import (
 	_ "embed" // the model
 	"math"
 	"slices"
+	"unicode"
 )
 
 // The model judges blocks; `go generate` trains it, on the pages with truth
@@ -41,11 +42,17 @@ const (
 	// maximize F1 measure" (2014). More was better on pages that the model had not
 	// seen: news gain precision, and lists lose little.
 	bestShare = 0.7
-	// plainShare is that share on a page that does not say what it is, if mostlyProse
-	// of the main text that is expected is prose: older pages and smaller sites put
-	// more prose around an article, with less to tell it by.
-	plainShare  = 0.85
+	// plainShare is that share on a page that does not say what it is, and proseShare
+	// if, besides, mostlyProse of the main text that is expected is prose: older pages
+	// and smaller sites put more prose around an article, with less to tell it by.
+	plainShare  = 0.75
+	proseShare  = 0.85
 	mostlyProse = 0.6
+	// besideShare is the share of the probability that a block needs which is enough
+	// beside a paragraph that is taken: what begins a text is taken with more care than
+	// what goes on with it, as Canny, "A computational approach to edge detection"
+	// (1986), follows an edge.
+	besideShare = 0.6
 	// minProbability is what a block needs in any case, on a page that has one
 	// with more.
 	minProbability = 0.15
@@ -59,6 +66,11 @@ const (
 	// they are no main text, and commentedOwn that of prose in no message.
 	commentedProse = 500
 	commentedOwn   = 200
+	// signedComments is how many of what is said below a line like "Comments" are
+	// followed by a date, where no class marks comments; commentsWords the most words
+	// of such a line.
+	signedComments = 2
+	commentsWords  = 2
 	// mostRaised is how much the second look may add to the logit of the first, on
 	// pages that have so much text that is likely, or so much in all.
 	mostRaised = 2
@@ -143,7 +155,35 @@ func (x *Extractor) choose() {
 	for i := 0; i < len(x.blocks) && !any; i++ {
 		x.chosen[i] = probability(x.scores[i]) >= least
 	}
+	x.takeBeside(least)
 	x.dropComments()
+}
+
+// takeBeside takes what stands beside a paragraph of prose that is taken, in the same
+// element: sentences beside one, any text between two. A part of an article that the
+// models doubt is more likely to be main text than their doubts say.
+func (x *Extractor) takeBeside(least float64) {
+	beside := func(i, j int) bool {
+		if i < 0 || i >= len(x.blocks) || !x.chosen[i] || !x.isProse(i) {
+			return false
+		}
+		a, b := x.blocks[i].node, x.blocks[j].node
+		return a == b || a == x.nodes[b].parent || b == x.nodes[a].parent || x.nodes[a].parent == x.nodes[b].parent
+	}
+	take := func(j int) {
+		k := &x.blocks[j]
+		if x.chosen[j] || k.linked*2 >= k.mass || probability(x.scores[j]) < least*besideShare {
+			return
+		}
+		before, behind := beside(j-1, j), beside(j+1, j)
+		x.chosen[j] = before && behind || (before || behind) && (x.isProse(j) || x.measures[j].sentences > 0)
+	}
+	for j := range x.blocks {
+		take(j)
+	}
+	for j := len(x.blocks) - 1; j >= 0; j-- {
+		take(j)
+	}
 }
 
 // bodyBlock returns the block that the body begins with, of a page whose title and
@@ -242,23 +282,58 @@ func (x *Extractor) dropComments() {
 		n := &x.nodes[x.blocks[i].node]
 		return n.above | n.marks
 	}
-	comment := func(i int) bool { return marks(i)&(1<<markComment) != 0 }
-	prose, own, first := int32(0), int32(0), 0
-	for ; first < len(x.blocks) && !comment(first); first++ {
-		if x.chosen[first] && x.isProse(first) {
-			mass := x.blocks[first].mass - x.blocks[first].linked
+	comment := func(i int) bool { return x.chosen[i] && marks(i)&(1<<markComment) != 0 }
+	prose, own, site := int32(0), int32(0), x.kinds&kindSite != 0
+	for i := range x.blocks {
+		switch {
+		case comment(i):
+			if prose < commentedProse && (own < commentedOwn || site) {
+				return
+			}
+			for j := i; j < len(x.blocks); j++ {
+				x.chosen[j] = x.chosen[j] && !comment(j)
+			}
+			return
+		case x.chosen[i] && x.isProse(i):
+			mass := (x.blocks[i].mass - x.blocks[i].linked) / max(1, x.measures[i].repeated)
 			prose += mass
-			if marks(first)&(1<<markMessage) == 0 {
+			if marks(i)&(1<<markMessage) == 0 {
 				own += mass
 			}
+		case own >= commentedOwn && !site && x.beginsComments(i):
+			clear(x.chosen[i:])
+			return
 		}
 	}
-	if prose < commentedProse && (own < commentedOwn || x.kinds&kindSite != 0) {
-		return
+}
+
+// beginsComments reports whether comments that no class marks begin at a block: a
+// line that says so, and behind it, up to another such line, texts with dates below.
+func (x *Extractor) beginsComments(i int) bool {
+	if x.chosen[i] || !x.saysComments(i) {
+		return false
 	}
-	for i := first; i < len(x.blocks); i++ {
-		x.chosen[i] = x.chosen[i] && !comment(i)
+	signed, said := 0, false
+	for j := i + 1; j < len(x.blocks) && !x.saysComments(j); j++ {
+		if x.chosen[j] {
+			said = true
+		} else if said && x.measures[j].date {
+			signed, said = signed+1, false
+		}
 	}
+	return signed >= signedComments
+}
+
+// saysComments reports whether a block is a line like "Comments" or "评论 (12)".
+func (x *Extractor) saysComments(i int) bool {
+	if x.column(fLineCue)[i]&cueComment == 0 {
+		return false
+	}
+	words := 0
+	for range bytes.FieldsFuncSeq(x.blockText(i), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }) {
+		words++
+	}
+	return words <= commentsWords
 }
 
 // taken reports whether a block of this text was taken before; it is now.
@@ -364,7 +439,11 @@ func (x *Extractor) threshold() float64 {
 		}
 	}
 	share := bestShare
-	if x.kinds == 0 && prose > mostlyProse*all {
+	switch {
+	case x.kinds != 0:
+	case prose > mostlyProse*all:
+		share = proseShare
+	default:
 		share = plainShare
 	}
 	return min(max(best*share, minProbability), x.highest())

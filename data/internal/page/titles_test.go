@@ -87,10 +87,13 @@ func TestPlainTitle(t *testing.T) {
 	}
 }
 
+// comment is what a reader says.
+const comment = "I was there last week and the bridge was closed, so we took the ferry and it was full of people, and nobody had told us of any of this."
+
 // commented is a short article, or the first post of a thread, and what readers
 // say of it.
 func commented(head, post string) string {
-	said := strings.Repeat("<li class=comment><b>A reader</b><p>I was there last week and the bridge was closed, so we took the ferry and it was full of people.</p></li>", 6)
+	said := strings.Repeat("<li class=comment><b>A reader</b><p>"+comment+"</p></li>", 6)
 	return "<html><head>" + head + "</head><body><div id=nav><a href=/>Home</a><a href=/a>About</a></div><h1>The bridge is closed</h1>" +
 		"<div class='" + post + "'><p>The old bridge over the river is closed from Monday on, the city said, because its pillars are cracked and need to be repaired before the winter comes.</p>" +
 		"<p>The work will take about three months. Until then a ferry runs every ten minutes, and buses take the long way round.</p></div><ol class=comments>" + said + "</ol></body></html>"
@@ -98,7 +101,7 @@ func commented(head, post string) string {
 
 // The comments on a short article are none of it; the posts of a thread are.
 func TestComments(t *testing.T) {
-	const comment, article = "the bridge was closed", "The old bridge"
+	const article = "The old bridge"
 	for _, c := range []struct {
 		name, head, post string
 		want             bool
@@ -121,6 +124,74 @@ func TestComments(t *testing.T) {
 		text := string(x.join(nil, func(i int) bool { return x.chosen[i] }))
 		if strings.Contains(text, comment) != c.want || !strings.Contains(text, article) {
 			t.Errorf("%s: %q", c.name, text)
+		}
+	}
+}
+
+// A link to the comments stands before many articles: they begin behind the article
+// all the same, and also where a line alone says so.
+func TestCommentsBehind(t *testing.T) {
+	const article = "The old bridge"
+	page := commented("<title>The bridge is closed - City News</title>", "entry-content")
+	said := func(signature string) string {
+		return strings.Repeat("<div><p>"+comment+"</p><span>"+signature+"</span></div>", 6)
+	}
+	unmarked := func(line, signature string) string {
+		before, rest, _ := strings.Cut(page, "<ol class=comments>")
+		_, end, _ := strings.Cut(rest, "</ol>")
+		return before + line + said(signature) + end
+	}
+	for _, c := range []struct {
+		name, page string
+		want       bool
+	}{
+		{"a link to them", strings.Replace(page, "</h1>", "</h1><div class=\"meta comments\"><a href=#comments>6 comments</a></div>", 1), false},
+		{"a line", unmarked("<h3>Comments (6)</h3>", "Posted by: A. Reader at November 7, 2012 1:56 PM"), false},
+		{"a line in Chinese", unmarked("<h3>网友评论（6）</h3>", "2012年11月7日 13:56"), false},
+		{"a line and no dates", unmarked("<h3>Comments (6)</h3>", "A. Reader"), true},
+		{"dates and no line", unmarked("", "Posted by: A. Reader at November 7, 2012 1:56 PM"), true},
+		{"a line of many words", unmarked("<h3>Comments by the members of the council</h3>", "November 7, 2012 1:56 PM"), true},
+		{"a line for each", unmarked("", "November 7, 2012 1:56 PM <b>Comments (2)</b>"), true},
+	} {
+		var x Extractor
+		x.Parse([]byte(c.page))
+		x.judge(model)
+		x.chosen = make([]bool, len(x.blocks))
+		for i := range x.chosen {
+			x.chosen[i] = x.isProse(i)
+		}
+		x.dropComments()
+		text := string(x.join(nil, func(i int) bool { return x.chosen[i] }))
+		if strings.Contains(text, comment) != c.want || !strings.Contains(text, article) {
+			t.Errorf("%s: %q", c.name, text)
+		}
+	}
+}
+
+// What the models doubt is taken beside a paragraph that is taken, in the same
+// element; links and what stands elsewhere are not, nor what they hardly think likely.
+func TestTakeBeside(t *testing.T) {
+	paragraph := func(word string) string {
+		return "The " + word + " bridge over the river is closed from Monday on, the city said, because its pillars are cracked and need repair."
+	}
+	var x Extractor
+	x.Parse([]byte("<html><body><div>" + paragraph("doubtful") + "<p>" + paragraph("sure") + "</p><p>Short line</p><p>" + paragraph("second") + "</p><p>A last word.</p><p>The end</p></div>" +
+		"<div><p>" + paragraph("other") + "</p></div><div><p>" + paragraph("certain") + "</p><p>" + paragraph("unlikely") + "</p><p><a href=/>" + paragraph("linked") + "</a></p></div></body></html>"))
+	x.judge(model)
+	x.chosen = make([]bool, len(x.blocks))
+	for i := range x.blocks {
+		text := string(x.blockText(i))
+		x.chosen[i] = strings.Contains(text, " sure ") || strings.Contains(text, " second ") || strings.Contains(text, " certain ")
+		x.scores[i] = 0 // a probability of .5
+		if strings.Contains(text, "unlikely") {
+			x.scores[i] = -logitScale // .27
+		}
+	}
+	x.takeBeside(.7)
+	text := string(x.join(nil, func(i int) bool { return x.chosen[i] }))
+	for word, want := range map[string]bool{"doubtful": true, "sure": true, "Short line": true, "second": true, "A last word": true, "The end": false, "other": false, "certain": true, "unlikely": false, "linked": false} {
+		if strings.Contains(text, word) != want {
+			t.Errorf("%q taken: %v, want %v: %q", word, !want, want, text)
 		}
 	}
 }
