@@ -24,6 +24,9 @@ import (
 // Every setting is read by what it is for. That its value is checked, or set to
 // a default, is no use of it.
 func TestSettingsAreRead(t *testing.T) {
+	if testing.Short() {
+		t.Skip("checks the types of all packages")
+	}
 	read := readFields(t)
 	var visit func(prefix string, of reflect.Type)
 	visit = func(prefix string, of reflect.Type) {

@@ -365,7 +365,11 @@ func TestFingerprintIsThePlainOne(t *testing.T) {
 
 func TestFingerprintOfRealTexts(t *testing.T) {
 	d := defaultDictionary(t)
-	texts := append(sharedTexts(t, "zh/lctt_pairs.jsonl.gz", "draft", 6), sharedTexts(t, "en/reuters21578.jsonl.gz", "text", 20)...)
+	n := 6
+	if testing.Short() {
+		n = 1
+	}
+	texts := append(sharedTexts(t, "zh/lctt_pairs.jsonl.gz", "draft", n), sharedTexts(t, "en/reuters21578.jsonl.gz", "text", 3*n)...)
 	for _, o := range variety() {
 		w := analyzer(t, o).NewWorkspace()
 		for _, text := range texts {

@@ -260,7 +260,7 @@ func TestFlippedBits(t *testing.T) {
 	step := 293
 	switch {
 	case testing.Short():
-		step = 997
+		step = 3989
 	case os.Getenv("NEARDUP_EXHAUSTIVE") != "":
 		step = 37
 	}

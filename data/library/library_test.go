@@ -538,7 +538,7 @@ func TestCrashes(t *testing.T) {
 	ctx := context.Background()
 	step := 1
 	if testing.Short() {
-		step = 17
+		step = 37
 	}
 	prepare := func(dir string) {
 		l := lock(t, dir, library.Options{PartRows: 5, FS: healthy()})

@@ -62,14 +62,18 @@ func (f *fullDiskFile) Sync() error {
 // never panic, and leave no file.
 func TestFullDisk(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "source.parquet")
-	writeFingerprints(t, source, 30_000, parquet.Options{})
+	rows := 30_000
+	if testing.Short() {
+		rows = 3000
+	}
+	writeFingerprints(t, source, rows, parquet.Options{})
 	for name, write := range map[string]func(path string, o parquet.Options) error{
 		"table": func(path string, o parquet.Options) error {
 			w, err := parquet.Create(path, &data.Fingerprints, o)
 			if err != nil {
 				return err
 			}
-			for i := range 30_000 {
+			for i := range rows {
 				row := fingerprintRow(i)
 				if err := w.Write(&row); err != nil {
 					return errors.Join(err, w.Abort())

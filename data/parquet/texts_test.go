@@ -67,6 +67,9 @@ func equalTexts(a, b data.TextRow) bool {
 
 func TestTextsRoundTrip(t *testing.T) {
 	for _, n := range []int{0, 1, 1025, 4000} {
+		if n == 1025 && testing.Short() {
+			continue
+		}
 		mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 		path := filepath.Join(t.TempDir(), "part.parquet")
 		writeTexts(t, path, n, parquet.Options{Version: "v1", ConfigHash: "abc", Allocator: mem})
@@ -143,7 +146,11 @@ func TestSeekRow(t *testing.T) {
 	texts, prints := filepath.Join(dir, "texts.parquet"), filepath.Join(dir, "prints.parquet")
 	writeTexts(t, texts, n, parquet.Options{})
 	writeFingerprints(t, prints, n, parquet.Options{})
-	for seed := range uint64(6) {
+	seeds := uint64(6)
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 4))
 		a, err := parquet.OpenTable(texts, &data.Texts, parquet.ReadOptions{})
 		if err != nil {

@@ -146,7 +146,7 @@ func TestSplits(t *testing.T) {
 		lay(t, map[string]string{name: content})
 		whole := read(t, data.Split{Path: name, Format: source.FormatJSONL, End: -1})
 		for _, size := range []int64{1, 10, 64, 1000, 1 << 20} {
-			if size == 1 && len(content) > 1<<16 && testing.Short() {
+			if size < 1000 && len(content) > 1<<16 && testing.Short() {
 				continue // to know the encoding, it would look at every byte
 			}
 			splits, err := source.Expand([]string{name}, source.ExpandOptions{SplitBytes: size})

@@ -87,6 +87,9 @@ func readTexts(t testing.TB, path string, e source.ExpandOptions, o data.ReaderO
 func TestEncodings(t *testing.T) {
 	for _, format := range []string{source.FormatJSONL, source.FormatCSV, source.FormatTSV} {
 		for _, ascii := range []int{0, 3, 60_000} {
+			if ascii > 0 && testing.Short() && format != source.FormatJSONL {
+				continue
+			}
 			content, want := lines(format, ascii, 3000)
 			for _, name := range []string{"utf-8", "gb18030", "utf-16le", "utf-16be", "euc-kr"} {
 				var o data.ReaderOptions

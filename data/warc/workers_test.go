@@ -211,15 +211,15 @@ func TestWorkersAgree(t *testing.T) {
 		},
 		"at the end": func(rng *rand.Rand, b []byte) []byte { return b[:rng.IntN(len(b))] },
 	}
-	rounds := 2
+	rounds, n := 2, 120
 	if testing.Short() {
-		rounds = 1
+		rounds, n = 1, 40
 	}
 	for seed := range uint64(rounds) {
 		for layout, arrange := range layouts {
 			for packer, pack := range packers(t) {
 				rng := rand.New(rand.NewPCG(seed, 1))
-				records := pages(rng, 120)
+				records := pages(rng, n)
 				var archive []byte
 				for _, m := range arrange(rng, records) {
 					archive = append(archive, pack(m)...)
@@ -362,6 +362,9 @@ func TestClose(t *testing.T) {
 			archive = append(archive, pack(r)...)
 		}
 		for _, reads := range []int{0, 1, 33, 399, 500} {
+			if reads == 33 && testing.Short() {
+				continue
+			}
 			r := open(t, archive, data.ReaderOptions{HTML: data.HTMLVisible, Workers: 3})
 			var doc data.Document
 			for range reads {

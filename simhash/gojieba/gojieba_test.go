@@ -75,6 +75,9 @@ func bare(x *upstream.Jieba, d *jieba.Dictionary, text string, hmm bool) []jieba
 // TestSameAsBare checks that valid text goes to gojieba as it is, its sample
 // user dictionary included.
 func TestSameAsBare(t *testing.T) {
+	if testing.Short() {
+		t.Skip("loads the dictionary once more")
+	}
 	d, s := load(t)
 	x := upstream.NewJieba()
 	defer x.Free()

@@ -463,6 +463,9 @@ func TestBalls(t *testing.T) {
 		"sparse":  func(rng *rand.Rand, _ int) uint64 { return flipped(rng, 0xabcdef, 8) },
 		"small":   func(rng *rand.Rand, i int) uint64 { return flipped(rng, 0x1234567<<uint(i%4*8), 2) },
 	} {
+		if testing.Short() && slices.Contains([]string{"ball", "sparse", "small"}, name) {
+			continue // the long tests have them
+		}
 		t.Run(name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, uint64(n)))
 			fps := make([]uint64, n)

@@ -122,6 +122,9 @@ func TestNoSuchWord(t *testing.T) {
 }
 
 func TestWithUserWords(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes dictionaries; the example makes one")
+	}
 	d := dictionary(t)
 	lookup := func(d *jieba.Dictionary, word string) int32 {
 		id, _ := d.Lookup([]byte(word))

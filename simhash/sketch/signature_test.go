@@ -22,6 +22,9 @@ func signatureOf(text string) (s Signature) {
 func TestSignatureEstimates(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	for _, length := range []int{60, 300, 800, 3000, 12000} {
+		if length > 1000 && testing.Short() {
+			continue
+		}
 		for _, share := range []float64{0.01, 0.06, 0.12} {
 			const pairs = 200
 			bias, square, expected := 0.0, 0.0, 0.0

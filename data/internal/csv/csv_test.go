@@ -113,11 +113,11 @@ func TestOpenErrors(t *testing.T) {
 // TestLongFields reads rows beyond the limit, with the rows behind them, and
 // never holds much more than the limit.
 func TestLongFields(t *testing.T) {
-	const limit = 1 << 20
-	long := strings.Repeat("x", 8<<20)
-	lines := strings.Repeat("lorem ipsum dolor sit amet\n", 8<<20/27)
+	const limit = 1 << 18
+	long := strings.Repeat("x", 8*limit)
+	lines := strings.Repeat("lorem ipsum dolor sit amet\n", 8*limit/27)
 	var numbered strings.Builder
-	for i := range 100_000 {
+	for i := range 25_000 {
 		fmt.Fprintf(&numbered, "%d,z\n", i)
 	}
 	rows := numbered.String()
@@ -132,13 +132,13 @@ func TestLongFields(t *testing.T) {
 		"quoted lines of two fields":    {"a,\"" + strings.ReplaceAll(lines, "ipsum", "ipsum,") + "\"\nb,y\n", "too_large 1 ok 1"},
 		"to the end":                    {"a,\"" + long, "too_large 1"},
 		"lines to the end":              {"a,\"" + lines, "too_large 1"},
-		"open quote, rows":              {"a,\"x\n" + rows, "malformed 1 ok 100000"},
+		"open quote, rows":              {"a,\"x\n" + rows, "malformed 1 ok 25000"},
 		"open quote, long, then rows":   {"a,\"" + long + "\n" + rows, "too_large 1 ok "},
-		"open quote, lines, then rows":  {"a,\"" + lines + rows + rows, "too_large 1 ok 1"},
+		"open quote, lines, then rows":  {"a,\"" + lines + rows + rows, "too_large 1 ok 49"},
 		"broken quoting in a long line": {"a,\"x\" " + long + "\nb,y\n", "too_large 1 ok 1"},
-		"many open quotes":              {strings.Repeat("a,\"x\n", 500_000), "malformed 250000"},
-		"many open quotes between rows": {strings.Repeat("a,\"x\nb,y\nc,z\n", 200_000), "malformed 200000 ok 400000"},
-		"quotes that reach to the next": {strings.Repeat("\",\"\n", 500_000), "malformed 500000"},
+		"many open quotes":              {strings.Repeat("a,\"x\n", 120_000), "malformed 60000"},
+		"many open quotes between rows": {strings.Repeat("a,\"x\nb,y\nc,z\n", 50_000), "malformed 50000 ok 100000"},
+		"quotes that reach to the next": {strings.Repeat("\",\"\n", 120_000), "malformed 120000"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats

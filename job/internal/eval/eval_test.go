@@ -161,7 +161,11 @@ func TestAlikeAgainstAllPairs(t *testing.T) {
 // A measurement against counts made with sets.
 func TestMeasureCounts(t *testing.T) {
 	c := planted(t, 0.3)
-	for _, half := range []int{AllPairs, 1} {
+	halves := []int{AllPairs, 1}
+	if testing.Short() {
+		halves = halves[1:]
+	}
+	for _, half := range halves {
 		l := newLab(t, c, Options{Half: half, Examples: 1})
 		w := mustNormalizer(t).NewWorkspace()
 		shingled := make([][]uint64, len(c.Documents))

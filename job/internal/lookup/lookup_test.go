@@ -103,6 +103,9 @@ func changed(text []string, at int) []string {
 // source was first seen; what was deleted or expired is not.
 func TestFind(t *testing.T) {
 	for _, preset := range []string{config.PresetClassic, config.PresetPiecewise, config.PresetBalanced, config.PresetThorough} {
+		if testing.Short() && preset != config.PresetClassic && preset != config.PresetBalanced {
+			continue
+		}
 		t.Run(preset, func(t *testing.T) {
 			dir := t.TempDir()
 			a, b, c := words(1, 300), words(2, 300), words(3, 300)

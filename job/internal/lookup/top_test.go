@@ -38,6 +38,9 @@ func (s keysOnly) Near(ctx context.Context, q *stores.Query) ([]stores.Hit, erro
 // Top is what a comparison with every document finds, from either kind of store,
 // with pages that have been added, beyond what a store gives at once.
 func TestTop(t *testing.T) {
+	if testing.Short() {
+		t.Skip("adds nights of many pages")
+	}
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(3, 9))
 	base := words(1, 150)

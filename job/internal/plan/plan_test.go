@@ -146,6 +146,9 @@ func ExampleNew() {
 // TestLibrary counts the nights before, what they take, and what this one adds to
 // them: within a quarter of what the run then adds.
 func TestLibrary(t *testing.T) {
+	if testing.Short() {
+		t.Skip("plans and makes nights")
+	}
 	dir, err := dump(3000, 3)
 	if err != nil {
 		t.Fatal(err)

@@ -67,6 +67,9 @@ func TestFiguresAreTheSummarys(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, all := range []bool{false, true} {
+		if !all && testing.Short() {
+			continue
+		}
 		run, s := finished(t, func(c *config.Config) {
 			c.Match.AllPairs = all
 			c.Output.Contained = config.ContainedDrop

@@ -479,9 +479,12 @@ func checkFound(t *testing.T, some, all []data.Pair) {
 // package: the shuffle and the disk find the same pairs. Several workers deal more
 // than 65,536 values.
 func TestManyFingerprints(t *testing.T) {
-	sizes := map[int]int{64: 200_000, 128: 80_000}
-	if testing.Short() {
-		sizes = map[int]int{64: 75_000}
+	sizes := map[int]int{64: 75_000, 128: 70_000}
+	switch {
+	case testing.Short():
+		delete(sizes, 128)
+	case os.Getenv("NEARDUP_EXHAUSTIVE") != "":
+		sizes[64] = 200_000
 	}
 	for bits, n := range sizes {
 		cfg := config.Default()
