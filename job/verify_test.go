@@ -366,7 +366,7 @@ func TestLostFurtherPairsAreNoticed(t *testing.T) {
 // Of thousands of pages of one template, each with an address of its own, not all
 // are compared with each other; few stay all the same.
 func TestOfPagesOfOneTemplateFewStay(t *testing.T) {
-	n := sized(3000)
+	n := sized(2000)
 	r := rand.New(rand.NewPCG(8, 8))
 	base := strings.Repeat(text(1, 60)+" ", 6) // words that weigh more than an address
 	lines := make([]string, n)

@@ -493,7 +493,7 @@ func TestBallProperties(t *testing.T) {
 		for i := range centres {
 			centres[i] = flipped(rng, 0x5555, rapid.SampledFrom([]int{1, 6, 40}).Draw(rt, "apart"))
 		}
-		fps := make([]uint64, 2500)
+		fps := make([]uint64, 1500)
 		for i := range fps {
 			fps[i] = rng.Uint64()
 			if rng.IntN(10) < share {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 
@@ -32,6 +33,18 @@ func lexiconOf(tb testing.TB, lexicon fs.FS, more ...jieba.UserWord) *jieba.Dict
 		tb.Fatal(err)
 	}
 	return d
+}
+
+// ownDictionary is that of the whole of ownLexicon, which takes seconds to make.
+func ownDictionary(tb testing.TB) *jieba.Dictionary {
+	tb.Helper()
+	theOwn.once.Do(func() { theOwn.d = lexiconOf(tb, ownLexicon(tb)) })
+	return theOwn.d
+}
+
+var theOwn struct {
+	once sync.Once
+	d    *jieba.Dictionary
 }
 
 // ownLexicon makes a lexicon of gojieba's files that cuts differently: a third
@@ -120,11 +133,16 @@ func TestLexiconIdentity(t *testing.T) {
 			continue // to read a lexicon takes longer than to cut by it
 		}
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
-			some := fstest.MapFS{}
-			for _, name := range c.files {
-				some[name] = own[name]
+			var d *jieba.Dictionary
+			if len(c.files) == len(jieba.LexiconFiles()) {
+				d = ownDictionary(t)
+			} else {
+				some := fstest.MapFS{}
+				for _, name := range c.files {
+					some[name] = own[name]
+				}
+				d = lexiconOf(t, some)
 			}
-			d := lexiconOf(t, some)
 			s, err := gojieba.New(d)
 			if errors.Is(err, gojieba.ErrUnavailable) {
 				t.Skip(err)
@@ -185,7 +203,7 @@ func TestLexicon(t *testing.T) {
 		t.Skip("it builds models")
 	}
 	own := ownLexicon(t)
-	d, plain := lexiconOf(t, own), dictionary(t)
+	d, plain := ownDictionary(t), dictionary(t)
 	id := func(d *jieba.Dictionary, word string) int32 {
 		id, ok := d.Lookup([]byte(word))
 		if !ok {
@@ -209,7 +227,8 @@ func TestLexicon(t *testing.T) {
 		t.Errorf("tags %v", d.Tags())
 	}
 	// A file of one's own takes the place of jieba's, and the rest are jieba's.
-	stop := lexiconOf(t, fstest.MapFS{"stop_words.utf8": {Data: []byte("中国\n")}})
+	more := jieba.UserWord{Text: "深度求索", Tag: "nz"}
+	stop := lexiconOf(t, fstest.MapFS{"stop_words.utf8": {Data: []byte("中国\n")}}, more)
 	if !stop.IsStop(id(stop, "中国")) || stop.IsStop(id(stop, "的")) {
 		t.Error("other stop words")
 	}
@@ -224,15 +243,15 @@ func TestLexicon(t *testing.T) {
 		t.Errorf("mean idf %v, want %v", stop.MeanIDF(), plain.MeanIDF())
 	}
 	// More user words are added to the lexicon's, and take the place of samples.
-	more := jieba.UserWord{Text: "深度求索", Tag: "nz"}
-	if got := lexiconOf(t, own, more).UserWords(); len(got) != 5 || got[4] != more {
+	few := fstest.MapFile{Data: []byte("来到 5 v\n很 1 d\n")}
+	if got := lexiconOf(t, fstest.MapFS{"jieba.dict.utf8": &few, "user.dict.utf8": own["user.dict.utf8"]}, more).UserWords(); len(got) != 5 || got[4] != more {
 		t.Errorf("user words %v", got)
 	}
-	if got := lexiconOf(t, fstest.MapFS{"stop_words.utf8": {}}, more).UserWords(); len(got) != 1 || got[0] != more {
+	if got := stop.UserWords(); len(got) != 1 || got[0] != more {
 		t.Errorf("user words %v", got)
 	}
 	// A dictionary of a few words cuts, too.
-	small := lexiconOf(t, fstest.MapFS{"jieba.dict.utf8": {Data: []byte("来到 5 v\n很 1 d\n")}})
+	small := lexiconOf(t, fstest.MapFS{"jieba.dict.utf8": &few})
 	text := "他来到北京"
 	var got []string
 	for _, w := range small.NewCutter(false).Cut(nil, []byte(text)) {

@@ -2,6 +2,7 @@ package passage
 
 import (
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,9 +14,12 @@ import (
 // Items of real texts that are planted in other real texts are found: whole, with a
 // fifth cut off, with edits and mistyped; and a document that has none of them has no hit.
 func TestPlanted(t *testing.T) {
-	items, documents := 2000, 100_000
-	if testing.Short() {
+	items, documents := 2000, 30_000
+	switch {
+	case testing.Short():
 		items, documents = 200, 2000
+	case os.Getenv("NEARDUP_EXHAUSTIVE") != "":
+		documents = 100_000
 	}
 	rng := rand.New(rand.NewPCG(7, 7))
 	from, into := passagetest.Makers(t)

@@ -210,7 +210,7 @@ func TestLongDocuments(t *testing.T) {
 	for i := range text {
 		text[i] = 'a' + byte(rand.IntN(26))
 	}
-	const files, each = 20, 12
+	const files, each = 10, 12
 	for i := range each {
 		fmt.Fprintf(&b, "{\"id\":%d,\"text\":\"%s\"}\n", i, text)
 	}

@@ -65,9 +65,9 @@ func sharing(t *testing.T, n, files int) string {
 // brings none.
 func TestMeetings(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a run of 3,000 documents that share sentences")
+		t.Skip("a run of 1,800 documents that share sentences")
 	}
-	const n = 3000
+	const n = 1800
 	dir := sharing(t, n, 6)
 	cfg, err := config.Default().WithPreset(config.PresetThorough)
 	if err != nil {
