@@ -322,10 +322,31 @@ func (r *run) expand(inputs []string) ([]data.Split, error) {
 	if len(ignored) > 0 {
 		r.Log.Warn("files of unknown format, pipes and devices are not read", "files", len(ignored), "first", ignored[0])
 	}
+	if n, size := smallFiles(splits); n >= manySmall {
+		r.Log.Warn("the input has many small files, and each takes a time of its own: join them, and the run is faster", "files", n, "bytes", size)
+	}
 	if err == nil {
 		err = source.CheckColumns(splits, r.Config.Input.ReaderOptions())
 	}
 	return splits, err
+}
+
+// From manySmall files of less than smallFile bytes on, most of a run is what each
+// file takes by itself, some 30 ms: job/docs/benchmarks/run.md.
+const (
+	manySmall = 1000
+	smallFile = 64 << 10
+)
+
+// smallFiles returns how many of the splits are small files, and their bytes.
+func smallFiles(splits []data.Split) (n int, size int64) {
+	for _, s := range splits {
+		if s.Size >= 0 && s.Size < smallFile {
+			n++
+			size += s.Size
+		}
+	}
+	return n, size
 }
 
 // stdinFile, in the state folder, is the copy of standard input.
