@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -44,6 +45,10 @@ type Proxy struct {
 	ended    chan struct{} // closed when the proxy is
 }
 
+// readBuffer is what the system holds of what was sent to the proxy and not read; left
+// to itself, it may be 32 MiB, and a sender does not see that nothing is read.
+const readBuffer = 64 << 10
+
 // Behind starts a proxy in front of the server, and sets the environment so that package
 // object finds the proxy, as Start does.
 func (s *Server) Behind(p *Proxy) {
@@ -63,7 +68,13 @@ func (s *Server) Behind(p *Proxy) {
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // who asked has gone
 	}
 	p.ended = make(chan struct{})
-	server := httptest.NewServer(p)
+	server := httptest.NewUnstartedServer(p)
+	server.Config.ConnState = func(c net.Conn, now http.ConnState) {
+		if tcp, ok := c.(*net.TCPConn); ok && now == http.StateNew {
+			_ = tcp.SetReadBuffer(readBuffer) // on a connection that has ended already
+		}
+	}
+	server.Start()
 	s.t.Cleanup(func() {
 		close(p.ended)
 		server.Close()
