@@ -219,15 +219,8 @@ func AppendOutline(dst, text []byte) []byte {
 	var counts [outlineCounts]byte
 	length := 0
 	for len(text) > 0 {
-		var c rune
-		if len(text) > 2 && text[0] >= 0xe1 && text[0] <= 0xec && text[1]&0xc0 == 0x80 && text[2]&0xc0 == 0x80 { // most ideographs
-			c = rune(text[0]&0xf)<<12 | rune(text[1]&0x3f)<<6 | rune(text[2]&0x3f)
-			text = text[3:]
-		} else {
-			var size int
-			c, size = utf8.DecodeRune(text)
-			text = text[size:]
-		}
+		c, size := utf8.DecodeRune(text)
+		text = text[size:]
 		characters |= 1 << (uint32(c) * 0x9e3779b1 >> 26)
 		n := &counts[c%outlineCounts]
 		*n = min(*n+1, maxCount)

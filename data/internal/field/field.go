@@ -158,10 +158,11 @@ func ParseDate(b []byte) int64 {
 	if len(b) == 0 || len(b) > 64 {
 		return data.NoDate
 	}
-	if t, ok := day(b); ok {
-		return t.UnixMilli()
+	whole := string(b)
+	if len(b) == len(time.DateOnly) {
+		whole += "T00:00:00Z" // package time reads RFC 3339 five times as fast as any other layout
 	}
-	if t, err := time.Parse(time.RFC3339, string(b)); err == nil {
+	if t, err := time.Parse(time.RFC3339, whole); err == nil {
 		return t.UnixMilli()
 	}
 	if digits(b) {
@@ -191,23 +192,6 @@ func digits(b []byte) bool {
 		}
 	}
 	return len(b) > 0
-}
-
-// day reads a day as time.DateOnly has it, the form of most dates, in a tenth of the
-// time that package time takes.
-func day(b []byte) (t time.Time, ok bool) {
-	if len(b) != len(time.DateOnly) || b[4] != '-' || b[7] != '-' || !digits(b[:4]) || !digits(b[5:7]) || !digits(b[8:]) {
-		return t, false
-	}
-	number := func(b []byte) (n int) {
-		for _, c := range b {
-			n = 10*n + int(c-'0')
-		}
-		return n
-	}
-	y, m, d := number(b[:4]), number(b[5:7]), number(b[8:])
-	t = time.Date(y, time.Month(m), d, 0, 0, 0, 0, time.UTC)
-	return t, int(t.Month()) == m && t.Day() == d // others are of the month after
 }
 
 // UnixDate takes a number as a Unix time and returns it in milliseconds:
