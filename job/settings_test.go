@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/method"
 )
 
 // Every setting is read by what it is for. That its value is checked, or set to
@@ -154,4 +155,14 @@ func structOf(t types.Type) *types.Struct {
 		t = p.Elem()
 	}
 	return t.Underlying().(*types.Struct)
+}
+
+// A program has gojieba only if it imports package job/gojieba, as the command does.
+func TestWithoutGojieba(t *testing.T) {
+	f := config.Default().Features
+	f.Segmenter = config.SegmenterGojieba
+	_, _, err := method.NewAnalyzer(f)
+	if wrong, ok := errors.AsType[*config.SettingError](err); !ok || wrong.Value != config.SegmenterGojieba {
+		t.Errorf("got %v, want the setting refused", err)
+	}
 }

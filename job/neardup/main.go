@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime/debug"
 
+	_ "github.com/neardup/neardup/job/gojieba"
 	"github.com/neardup/neardup/job/internal/cli"
 )
 

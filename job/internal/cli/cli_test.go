@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/neardup/neardup/data/sample"
+	_ "github.com/neardup/neardup/job/gojieba" // as the program has it
 )
 
 // asProgram makes the test binary be neardup, for tests that need a process.

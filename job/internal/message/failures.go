@@ -226,6 +226,7 @@ var failures = map[string]string{
 	"%s: the store does not answer: %w: see that it runs, and NEARDUP_S3_ENDPOINT or AWS_ENDPOINT_URL": "%s：对象存储无应答：%s：请确认它在运行，并检查 NEARDUP_S3_ENDPOINT 或 AWS_ENDPOINT_URL",
 	"%s: what is to be written there is no object":                                                     "%s：要写入的不是对象",
 	"%v: name a file that is there":                                                                    "%s：请指明存在的文件",
+	"this program lacks it: take builtin, which cuts alike, or import package job/gojieba":             "本程序未链接它：请用切分相同的 builtin，或导入包 job/gojieba",
 	"%v: name a folder that is there":                                                                  "%s：请指明存在的目录",
 	"%v: name files and folders that are there":                                                        "%s：请指明存在的文件和目录",
 	"%w %q: frequency %d is not between 0 and %d":                                                      "%s %s：词频 %s 不在 0 与 %s 之间",

@@ -9,10 +9,28 @@ import (
 
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/simhash"
-	"github.com/neardup/neardup/simhash/gojieba"
 	"github.com/neardup/neardup/simhash/jieba"
 	"github.com/neardup/neardup/simhash/template"
 )
+
+// A Segmenter cuts texts into the words of a dictionary, as jieba.Cutter.Cut does.
+type Segmenter interface {
+	Cut(dst []jieba.Word, text []byte, hmm bool) []jieba.Word
+	Close() error // gives its memory back
+}
+
+// newGojieba loads the segmenter gojieba, if the program has it.
+var newGojieba = func(*jieba.Dictionary) (Segmenter, error) {
+	return nil, &config.SettingError{
+		Name: "features.segmenter", Value: config.SegmenterGojieba,
+		Remedy: "this program lacks it: take builtin, which cuts alike, or import package job/gojieba",
+	}
+}
+
+// LinkGojieba says how to load the segmenter gojieba. It is a package's init that calls
+// it: so only the programs that import that package need a C++ compiler and are linked
+// with it.
+func LinkGojieba(load func(*jieba.Dictionary) (Segmenter, error)) { newGojieba = load }
 
 // NewAnalyzer makes the analyzer that the configuration describes, with the
 // dictionary and the stop words that it names. release gives its memory back
@@ -32,7 +50,7 @@ func NewAnalyzer(f config.Features) (a *simhash.Analyzer, release func() error, 
 		}
 		extra.Dictionary = dictionary
 		if f.Segmenter == config.SegmenterGojieba {
-			reference, err := gojieba.New(dictionary)
+			reference, err := newGojieba(dictionary)
 			if err != nil {
 				return nil, nil, err
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/simhash/gojieba"
+	"github.com/neardup/neardup/simhash/jieba"
 )
 
 func TestNewAnalyzer(t *testing.T) {
@@ -22,6 +23,7 @@ func TestNewAnalyzer(t *testing.T) {
 		}
 	}
 	text := []byte("我们在云原生计算大会上谈论分布式系统和数据库的未来发展方向以及工程实践")
+	method.LinkGojieba(func(d *jieba.Dictionary) (method.Segmenter, error) { return gojieba.New(d) })
 	var first string
 	segmenters := []string{config.SegmenterBuiltin, config.SegmenterGojieba}
 	if testing.Short() {
