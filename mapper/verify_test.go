@@ -219,7 +219,7 @@ func TestUnlikeIsNoPair(t *testing.T) {
 			}
 		}
 	})
-	if seen[0] == 0 || seen[1] == 0 {
+	if !testing.Short() && (seen[0] == 0 || seen[1] == 0) { // which draws a fifth, too few for both
 		t.Fatalf("%v were unlike and not", seen)
 	}
 }
