@@ -8,7 +8,9 @@ package data
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 )
@@ -112,8 +114,9 @@ func IsBadRecord(err error) (*BadRecord, bool) {
 // Unreadable is the error for a file none of whose records can be read: what
 // names their columns, or says where they stand, is damaged.
 type Unreadable struct {
-	Offset int64 // of the damage
-	Err    error // what it is, and what to do about it
+	File   string // its path, as source.Open tells it
+	Offset int64  // of the damage
+	Err    error  // what it is, and what to do about it
 }
 
 func (u *Unreadable) Error() string { return u.Err.Error() }
@@ -135,6 +138,44 @@ type Split struct {
 	// Encoding is that of the whole file, where the split is a piece of it:
 	// a label as of ReaderOptions.Encoding; "": told from the split.
 	Encoding string `json:"encoding,omitempty"`
+
+	// Files are those of a split of several whole files, in the order in which they are
+	// read. Path is then that of the first, and Size what they have together. A split
+	// of one file has none.
+	Files []SplitFile `json:"files,omitempty"`
+}
+
+// SplitFile is one of the files of a split of several.
+type SplitFile struct {
+	Path string `json:"path"`
+	Size int64  `json:"size"` // bytes
+}
+
+// Equal reports whether both are the same piece of the same files.
+func (s Split) Equal(o Split) bool { return reflect.DeepEqual(s, o) }
+
+// OfFiles iterates over the splits of one file each that s consists of: over those of
+// its Files, or over s itself.
+func (s Split) OfFiles() iter.Seq[Split] {
+	return func(yield func(Split) bool) {
+		if len(s.Files) == 0 {
+			yield(s)
+			return
+		}
+		for _, f := range s.Files {
+			if !yield(Split{Path: f.Path, Format: s.Format, Size: f.Size, End: -1}) {
+				return
+			}
+		}
+	}
+}
+
+// First is the split of its first file.
+func (s Split) First() Split {
+	for one := range s.OfFiles() {
+		return one
+	}
+	return s
 }
 
 // NoColumn is the error for a column that is not there: one that was asked for
@@ -145,7 +186,8 @@ type NoColumn struct {
 	Usual  []string // without a name: those that it would be found by
 	Where  string   // " in …", " of …", or nothing
 	Have   []string
-	Header bool // Have is the first row of a table, which may be no header
+	Header bool   // Have is the first row of a table, which may be no header
+	File   string // the path of the file that lacks it, as source.Open tells it
 }
 
 // Error says what is missing and, if no name was asked for, what to do.

@@ -89,6 +89,13 @@ type ReaderOptions struct {
 	// Unread, if not nil, is told of a file none of whose records can be read,
 	// which is then read as one *BadRecord that stands for all of them.
 	Unread func(*Unreadable)
+
+	// Decoded, if not nil, is told at the end of each file or piece of one what its text
+	// is in, as SourceReader.Encoding says it, where that is not UTF-8.
+	Decoded func(path, encoding string)
+
+	// Open, if not nil, opens files by their paths: it may have them already.
+	Open func(path string) (io.ReadSeekCloser, error)
 }
 
 // Memory is memory that several readers share, in bytes. It is safe for
@@ -162,7 +169,8 @@ type SourceReader interface {
 	Consumed() int64
 	// Digest is the SHA-256, in hexadecimal, of the split's bytes as they
 	// stand in the file; of a split that is the whole file, what sha256sum
-	// says. It is empty before Read returned io.EOF.
+	// says; of one of several files, that of their digests, a line each. It is empty
+	// before Read returned io.EOF.
 	Digest() string
 	// Encoding is the name of the encoding that the text of a line format is
 	// in, as far as it was read; empty for UTF-8, and for other formats, whose

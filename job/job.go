@@ -28,6 +28,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -274,11 +275,12 @@ func (r *run) open(ctx context.Context) (err error) {
 // without the files. found are the splits that the input has now.
 func (r *run) departed(found []data.Split) (splits []data.Split, ok bool) {
 	var m rundir.Manifest
-	if r.Command != CommandRun || rundir.ReadJSON(filepath.Join(r.req.Out, rundir.ManifestFile), &m) != nil || slices.Equal(found, m.Splits) {
+	if r.Command != CommandRun || rundir.ReadJSON(filepath.Join(r.req.Out, rundir.ManifestFile), &m) != nil || slices.EqualFunc(found, m.Splits, data.Split.Equal) {
 		return nil, false
 	}
+	known := ofFiles(m.Splits)
 	for _, input := range r.req.Inputs {
-		if !slices.ContainsFunc(m.Splits, func(s data.Split) bool { return names(input, s.Path) }) {
+		if !slices.ContainsFunc(known, func(s data.Split) bool { return names(input, s.Path) }) {
 			return nil, false
 		}
 	}
@@ -287,21 +289,36 @@ func (r *run) departed(found []data.Split) (splits []data.Split, ok bool) {
 		return nil, false
 	}
 	var here []data.Split
+	gone := 0
 	for task, split := range m.Splits {
-		if _, err := object.Stat(split.Path); !errors.Is(err, fs.ErrNotExist) {
-			here = append(here, split)
-			continue
-		}
-		named := slices.ContainsFunc(r.req.Inputs, func(input string) bool { return names(input, split.Path) })
-		if _, done, err := dir.Record(stage.Fingerprint, task); err != nil || !done || !named || !input.KeepsTexts(m, split) {
-			return nil, false
+		kept := sync.OnceValue(func() bool {
+			_, done, err := dir.Record(stage.Fingerprint, task)
+			return err == nil && done && input.KeepsTexts(m, split)
+		})
+		for one := range split.OfFiles() {
+			if _, err := object.Stat(one.Path); !errors.Is(err, fs.ErrNotExist) {
+				here = append(here, one)
+				continue
+			}
+			if named := slices.ContainsFunc(r.req.Inputs, func(input string) bool { return names(input, one.Path) }); !named || !kept() {
+				return nil, false
+			}
+			gone++
 		}
 	}
-	if !slices.Equal(found, here) {
+	if !slices.EqualFunc(ofFiles(found), here, data.Split.Equal) {
 		return nil, false
 	}
-	r.Log.Info("files of the input are gone: their texts are kept", "files", len(m.Splits)-len(here))
+	r.Log.Info("files of the input are gone: their texts are kept", "files", gone)
 	return m.Splits, true
+}
+
+// ofFiles lists the splits of one file each that splits consist of.
+func ofFiles(splits []data.Split) (all []data.Split) {
+	for _, s := range splits {
+		all = slices.AppendSeq(all, s.OfFiles())
+	}
+	return all
 }
 
 // names reports whether the argument input refers to the file at path: as the

@@ -219,8 +219,8 @@ func explained(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// fileInfo is what a store or a file system says of an object or a file.
-type fileInfo struct {
+// FileInfo is what a store or a file system says of an object or a file.
+type FileInfo struct {
 	Path    string
 	Size    int64 // -1 for what is no regular file
 	ModTime time.Time
@@ -228,13 +228,13 @@ type fileInfo struct {
 }
 
 // Stat looks at a file, a folder or an object.
-func Stat(name string) (fileInfo, error) {
+func Stat(name string) (FileInfo, error) {
 	if !Is(name) {
 		info, err := os.Stat(name)
 		if err != nil {
-			return fileInfo{}, err
+			return FileInfo{}, err
 		}
-		i := fileInfo{Path: name, Size: -1, ModTime: info.ModTime()}
+		i := FileInfo{Path: name, Size: -1, ModTime: info.ModTime()}
 		if info.Mode().IsRegular() {
 			i.Size = info.Size()
 		}
@@ -242,24 +242,24 @@ func Stat(name string) (fileInfo, error) {
 	}
 	bucket, key, err := split(name)
 	if err != nil {
-		return fileInfo{}, err
+		return FileInfo{}, err
 	}
 	s, err := store()
 	if err != nil {
-		return fileInfo{}, err
+		return FileInfo{}, err
 	}
 	o, err := s.StatObject(context.Background(), bucket, key, minio.StatObjectOptions{})
 	if err != nil {
-		return fileInfo{}, explained(name, err)
+		return FileInfo{}, explained(name, err)
 	}
-	return fileInfo{Path: name, Size: o.Size, ModTime: o.LastModified, ETag: o.ETag}, nil
+	return FileInfo{Path: name, Size: o.Size, ModTime: o.LastModified, ETag: o.ETag}, nil
 }
 
 // Find lists the objects that an argument names, by path: the object itself,
 // all below it when it names a prefix as one would a folder, or those whose
 // keys match a pattern as of path.Match. Names that start with a dot or an
 // underscore are left out, unless they were named.
-func Find(ctx context.Context, arg string) (found []fileInfo, err error) {
+func Find(ctx context.Context, arg string) (found []FileInfo, err error) {
 	bucket, key, err := split(arg)
 	if err != nil {
 		return nil, err
@@ -292,10 +292,10 @@ func Find(ctx context.Context, arg string) (found []fileInfo, err error) {
 			take = !hidden(strings.TrimPrefix(o.Key, key))
 		}
 		if take {
-			found = append(found, fileInfo{Path: scheme + bucket + "/" + o.Key, Size: o.Size, ModTime: o.LastModified, ETag: o.ETag})
+			found = append(found, FileInfo{Path: scheme + bucket + "/" + o.Key, Size: o.Size, ModTime: o.LastModified, ETag: o.ETag})
 		}
 	}
-	slices.SortFunc(found, func(a, b fileInfo) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(found, func(a, b FileInfo) int { return strings.Compare(a.Path, b.Path) })
 	return found, nil
 }
 
@@ -333,15 +333,29 @@ func Open(name string) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, _ := store() // as Stat has it
-	bucket, key, _ := split(name)
+	return info.Open()
+}
+
+// Open opens what Stat or Find has told of, without asking again what it is.
+func (info FileInfo) Open() (File, error) {
+	if !Is(info.Path) {
+		return Open(info.Path)
+	}
+	s, err := store()
+	if err != nil {
+		return nil, err
+	}
+	bucket, key, err := split(info.Path)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	return &reader{core: s, info: info, bucket: bucket, key: key, ctx: ctx, cancel: cancel, end: info.Size}, nil
 }
 
 type reader struct {
 	core        *minio.Core
-	info        fileInfo
+	info        FileInfo
 	bucket, key string
 	ctx         context.Context // until Close
 	cancel      func()

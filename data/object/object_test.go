@@ -20,6 +20,7 @@ import (
 
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
+	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/object"
 	"github.com/neardup/neardup/data/object/objecttest"
 )
@@ -151,6 +152,69 @@ func TestStore(t *testing.T) {
 			}
 		})
 	}
+
+	// Small objects are read ahead in their order, each by one request, which is made
+	// again if its answer is cut off. What is wrong with one is said when it is opened.
+	t.Run("ahead", func(t *testing.T) {
+		var objects []data.SplitFile
+		for i := range 100 {
+			text := bytes.Repeat([]byte{byte(i)}, i*10)
+			server.Put(fmt.Sprintf("little/%d", i), text)
+			objects = append(objects, data.SplitFile{Path: fmt.Sprintf("s3://crawl/little/%d", i), Size: int64(len(text))})
+		}
+		fault.Store(int64(objecttest.CutAnswer))
+		left.Store(3)
+		before := proxy.Requests()
+		a := object.ReadAhead(objects)
+		for i, o := range objects {
+			f, err := a.Open(o.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text, err := io.ReadAll(f); err != nil || len(text) != i*10 || i > 0 && (text[0] != byte(i)) {
+				t.Errorf("%s: %d bytes, %v", o.Path, len(text), err)
+			}
+			if err := f.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if _, err := a.Open("s3://crawl/little/100"); err == nil {
+			t.Error("opened an object behind the last")
+		}
+		if n := proxy.Requests() - before; n < 100 || n > 110 {
+			t.Errorf("%d requests for 100 objects", n)
+		}
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+		left.Store(0)
+
+		server.Put("little/1", []byte("much more than it had"))
+		server.Remove("little/2")
+		a = object.ReadAhead(objects)
+		if _, err := a.Open(objects[0].Path); err != nil {
+			t.Error(err)
+		}
+		f, err := a.Open(objects[1].Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := io.ReadAll(f); err != nil || len(text) != 11 {
+			t.Errorf("of an object that has grown %d bytes, %v", len(text), err)
+		}
+		if _, err := a.Open(objects[2].Path); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), objects[2].Path) {
+			t.Errorf("of an object that is gone: %v", err)
+		}
+		if _, err := a.Open(objects[9].Path); err == nil || !strings.Contains(err.Error(), objects[9].Path) {
+			t.Errorf("another than the next one: %v", err)
+		}
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := (*object.Ahead)(nil).Close(); err != nil {
+			t.Error(err)
+		}
+	})
 
 	t.Run("missing", func(t *testing.T) {
 		for _, path := range []string{"s3://crawl/no", "s3://nobucket/no"} {

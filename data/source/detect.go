@@ -85,17 +85,24 @@ func aside(path string) bool {
 	return false
 }
 
+// named returns the format that a file's name tells, "" if it tells none, and the name's
+// extension without that of a compression.
+func named(path string) (format, ext string) {
+	name := strings.ToLower(filepath.Base(path))
+	for _, suffix := range []string{".gz", ".zst", ".zstd"} {
+		name = strings.TrimSuffix(name, suffix)
+	}
+	ext = filepath.Ext(name)
+	return extensions[ext], ext
+}
+
 // detect tells a file's format from its name and its first decompressed
 // bytes. Where the two disagree, content that cannot be mistaken (the first
 // bytes of WARC, Parquet or Arrow) wins. ErrRefused, with what to do, for a known
 // format that is not read, ErrFormat for one that nearly is; "" for anything
 // else.
 func detect(path string, head []byte) (string, error) {
-	name := strings.ToLower(filepath.Base(path))
-	for _, suffix := range []string{".gz", ".zst", ".zstd"} {
-		name = strings.TrimSuffix(name, suffix)
-	}
-	ext := filepath.Ext(name)
+	byName, ext := named(path)
 
 	switch {
 	case warc.IsVersion(head):
@@ -122,16 +129,16 @@ func detect(path string, head []byte) (string, error) {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	first, _, _ := bytes.Cut(text, []byte{'\n'})
 	pretty := string(bytes.TrimSpace(first)) == "{"
-	if format, ok := extensions[ext]; ok {
+	if byName != "" {
 		switch {
 		case bytes.HasPrefix(head, []byte("PK\x03\x04")):
 			return "", fmt.Errorf("%s: %w: it is a zip archive or a spreadsheet: unpack it, or save it as CSV", path, ErrRefused)
-		case format == FormatJSONL && len(text) > 0 && text[0] == '[':
+		case byName == FormatJSONL && len(text) > 0 && text[0] == '[':
 			return "", fmt.Errorf("%s: %w: it holds a JSON array: write one object a line, as `jq -c '.[]'` does", path, ErrRefused)
-		case format == FormatJSONL && pretty:
+		case byName == FormatJSONL && pretty:
 			return "", fmt.Errorf("%s: %w: its objects have several lines: write one object a line, as `jq -c .` does", path, ErrRefused)
 		}
-		return format, nil
+		return byName, nil
 	}
 	switch {
 	case pretty:

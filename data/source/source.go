@@ -114,20 +114,38 @@ func (o ExpandOptions) remedy(otherwise string) string {
 // Open opens a split with its format's reader. Ids and titles of its documents are
 // valid UTF-8 (see data.ValidID). If the file as a whole cannot be read and o.Unread is
 // not nil, Open calls that, and the reader returns one bad record for the whole split.
+//
+// The files of a split of several are read one after the other, each like one that is a
+// split of its own: with its encoding, its columns, and its bad records.
 func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
+	if len(split.Files) > 0 {
+		return openFiles(split, o)
+	}
+	return openFile(split, o)
+}
+
+// openFile opens a split of one file.
+func openFile(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 	at := slices.Index(Formats(), split.Format)
 	if at < 0 {
 		return nil, fmt.Errorf("%s: %w %q: write one of %s", split.Path, ErrFormat, split.Format, formatList)
 	}
+	if missing := o.Missing; missing != nil {
+		o.Missing = func(m *data.NoColumn) {
+			m.File = split.Path
+			missing(m)
+		}
+	}
 	r, err := formats[at].open(split, o)
 	if damage := (*data.Unreadable)(nil); o.Unread != nil && errors.As(err, &damage) {
+		damage.File = split.Path
 		o.Unread(damage)
 		return &unreadReader{split: split, damage: damage}, nil
 	}
 	if err != nil { // r may hold a nil pointer
 		return nil, err
 	}
-	return validReader{r}, nil
+	return &validReader{SourceReader: r, path: split.Path, decoded: o.Decoded}, nil
 }
 
 // CheckColumns checks, before a run, that the columns which o asks for exist. It looks
@@ -139,7 +157,7 @@ func CheckColumns(splits []data.Split, o data.ReaderOptions) (err error) {
 	o.Missing, o.Unread, o.Unchecked, o.Unverified = nil, nil, nil, true
 	splits = slices.CompactFunc(slices.Clone(splits), func(a, b data.Split) bool { return a.Path == b.Path })
 	for i, n := 0, min(len(splits), most); i < n; i++ {
-		split := splits[i*len(splits)/n]
+		split := splits[i*len(splits)/n].First()
 		if split.Format == FormatWARC || split.Format == FormatWET || split.Path == "-" {
 			return nil
 		}
@@ -180,12 +198,12 @@ func NoText(split data.Split, o data.ReaderOptions) error {
 	if usual {
 		o.Columns.Text = field.Usual[field.Text][0] // who asks for a column is told which there are
 	}
-	in, err := Open(split, o)
+	in, err := Open(split.First(), o)
 	if err == nil {
 		err = errors.Join(in.Read(new(data.Document)), in.Close())
 	}
 	if missing := (*data.NoColumn)(nil); usual && errors.As(err, &missing) {
-		missing.Name, missing.Of, missing.Usual = "", field.OfText, field.Usual[field.Text]
+		missing.Name, missing.Of, missing.Usual, missing.File = "", field.OfText, field.Usual[field.Text], split.Path
 		return fmt.Errorf("%s: %s: %w", split.Format, split.Path, missing)
 	}
 	return err
@@ -193,10 +211,20 @@ func NoText(split data.Split, o data.ReaderOptions) error {
 
 // validReader makes the strings of documents that go into tables valid UTF-8:
 // many readers of Parquet refuse a file for one that is not.
-type validReader struct{ data.SourceReader }
+type validReader struct {
+	data.SourceReader
+	path    string
+	decoded func(path, encoding string) // told once, at the end
+}
 
-func (r validReader) Read(doc *data.Document) error {
+func (r *validReader) Read(doc *data.Document) error {
 	err := r.SourceReader.Read(doc)
+	if r.decoded != nil && errors.Is(err, io.EOF) {
+		if encoding := r.Encoding(); encoding != "" {
+			r.decoded(r.path, encoding)
+		}
+		r.decoded = nil
+	}
 	if err != nil {
 		return err
 	}
@@ -223,9 +251,9 @@ func Expand(args []string, o ExpandOptions) ([]data.Split, error) {
 		o.SplitBytes = defaultSplitBytes
 	}
 	var paths []string
-	met := make(map[string]bool) // in a folder, not named
+	found := listing{met: make(map[string]bool), objects: make(map[string]object.FileInfo)}
 	for _, arg := range args {
-		found, err := o.find(arg, met)
+		of, err := o.find(arg, found)
 		if errors.Is(err, errOwn) {
 			clean := filepath.Join(arg, "clean")
 			if _, statErr := os.Stat(clean); statErr != nil {
@@ -238,7 +266,7 @@ func Expand(args []string, o ExpandOptions) ([]data.Split, error) {
 		if err != nil {
 			return nil, forbidden(err)
 		}
-		paths = append(paths, found...)
+		paths = append(paths, of...)
 	}
 	slices.Sort(paths)
 	paths = once(paths)
@@ -246,10 +274,11 @@ func Expand(args []string, o ExpandOptions) ([]data.Split, error) {
 		return nil, fmt.Errorf("%w: name files, folders, patterns, or - for standard input", ErrNoInput)
 	}
 	var splits []data.Split
-	strange := "" // what to do about the first of them
+	strange := ""                 // what to do about the first of them
+	known := make(map[string]int) // objects that were looked into, by extension
 	for _, path := range paths {
-		s, err := splitsOf(path, o)
-		if met[path] && errors.Is(err, ErrFormat) {
+		s, err := splitsOf(path, found.objects[path], known, o)
+		if found.met[path] && errors.Is(err, ErrFormat) {
 			if o.Ignored != nil && !aside(path) {
 				o.Ignored(path)
 			}
@@ -296,9 +325,14 @@ func once(paths []string) []string {
 	})
 }
 
-// find lists the files of one argument, and notes in met those that a folder
-// brought.
-func (o ExpandOptions) find(arg string, met map[string]bool) ([]string, error) {
+// listing is what is known of the files that were found.
+type listing struct {
+	met     map[string]bool // in a folder, not named
+	objects map[string]object.FileInfo
+}
+
+// find lists the files of one argument, and notes in l what it knows of them.
+func (o ExpandOptions) find(arg string, l listing) ([]string, error) {
 	switch arg {
 	case "-":
 		return []string{"-"}, nil
@@ -306,7 +340,7 @@ func (o ExpandOptions) find(arg string, met map[string]bool) ([]string, error) {
 		return nil, fmt.Errorf("%w: a name is empty", ErrNoInput)
 	}
 	if object.Is(arg) {
-		return findObjects(arg, met)
+		return l.findObjects(arg)
 	}
 	info, err := os.Stat(arg)
 	switch {
@@ -316,7 +350,7 @@ func (o ExpandOptions) find(arg string, met map[string]bool) ([]string, error) {
 		}
 		paths, err := walk(arg, o.Skip)
 		for _, p := range paths {
-			met[p] = true
+			l.met[p] = true
 		}
 		return paths, err
 	case err == nil:
@@ -338,7 +372,7 @@ func (o ExpandOptions) find(arg string, met map[string]bool) ([]string, error) {
 		if o.Skip != nil && o.Skip(m) {
 			continue
 		}
-		found, err := o.find(m, met)
+		found, err := o.find(m, l)
 		if err != nil {
 			return nil, err
 		}
@@ -374,7 +408,7 @@ func mistaken(arg string, args []string) string {
 	return "name a file, a folder or a pattern that is there"
 }
 
-func findObjects(arg string, met map[string]bool) (paths []string, err error) {
+func (l listing) findObjects(arg string) (paths []string, err error) {
 	found, err := object.Find(context.Background(), arg)
 	if err != nil {
 		return nil, err
@@ -384,7 +418,8 @@ func findObjects(arg string, met map[string]bool) (paths []string, err error) {
 	}
 	for _, o := range found {
 		paths = append(paths, o.Path)
-		met[o.Path] = met[o.Path] || o.Path != arg && !strings.ContainsAny(arg, "*?[")
+		l.met[o.Path] = l.met[o.Path] || o.Path != arg && !strings.ContainsAny(arg, "*?[")
+		l.objects[o.Path] = o
 	}
 	return paths, nil
 }
@@ -428,7 +463,14 @@ func walk(dir string, skip func(string) bool) ([]string, error) {
 	return paths, err
 }
 
-func splitsOf(path string, o ExpandOptions) ([]data.Split, error) {
+// lookedInto is how many objects of one file name extension are looked into for their
+// format: to ask a store for the beginning of a million takes hours. The name tells that
+// of the others, if it does.
+const lookedInto = 100
+
+// splitsOf returns the splits of the file at path; known is of an object what its
+// listing says, and looked counts the objects that were looked into.
+func splitsOf(path string, known object.FileInfo, looked map[string]int, o ExpandOptions) ([]data.Split, error) {
 	split := data.Split{Path: path, Format: o.Format, Size: -1, End: -1}
 	if path == "-" {
 		if split.Format == "" {
@@ -436,7 +478,10 @@ func splitsOf(path string, o ExpandOptions) ([]data.Split, error) {
 		}
 		return []data.Split{split}, nil
 	}
-	info, err := object.Stat(path)
+	info, err := known, error(nil)
+	if info.Path == "" {
+		info, err = object.Stat(path)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -444,7 +489,17 @@ func splitsOf(path string, o ExpandOptions) ([]data.Split, error) {
 		return nil, fmt.Errorf("%w: %s is a pipe, a socket or a device: name a file, or - for standard input", ErrFormat, path)
 	}
 	split.Size = info.Size
-	f, err := object.Open(path)
+	if known.Path != "" && split.Size < o.SplitBytes/4 {
+		format, ext := named(path)
+		format = cmp.Or(split.Format, format)
+		if format == FormatJSONL || format == FormatWARC || format == FormatWET {
+			if looked[ext]++; looked[ext] > lookedInto {
+				split.Format = format
+				return []data.Split{split}, nil
+			}
+		}
+	}
+	f, err := info.Open()
 	if err != nil {
 		return nil, err
 	}

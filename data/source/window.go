@@ -21,7 +21,8 @@ const windowBytes = 256 << 10
 // Windows returns pieces of a split for a sample of its documents, together about so
 // many bytes of its file. The pieces are spread evenly if records can be found in the
 // middle of the file: in plain JSONL, WARC and WET, and in these with one gzip member
-// for each record. Otherwise there is one piece, the beginning. The last record of a
+// for each record. Otherwise there is one piece, the beginning. Of a split of several
+// files each piece is some of these, whole. The last record of a
 // piece may be cut off. A split of Parquet or Arrow is returned whole: its reader stops
 // when enough is consumed (see Bounded).
 //
@@ -37,6 +38,9 @@ func Windows(split data.Split, size int64, shift float64) (windows []data.Split,
 	}
 	if split.Start+size >= end {
 		return []data.Split{split}, nil
+	}
+	if len(split.Files) > 0 {
+		return runsOfFiles(split, size, shift), nil
 	}
 	f, err := object.Open(split.Path)
 	if err != nil {
@@ -57,6 +61,31 @@ func Windows(split data.Split, size int64, shift float64) (windows []data.Split,
 		windows = append(windows, w)
 	}
 	return windows, nil
+}
+
+// runsOfFiles returns pieces of a split of several files: each is some that follow each
+// other, whole.
+func runsOfFiles(split data.Split, size int64, shift float64) (windows []data.Split) {
+	n := max(1, size/windowBytes)
+	step := split.Size / n
+	from, at := int64(shift*float64(step-size/n)), int64(0) // at: where the file begins among all
+	var w data.Split
+	for _, f := range split.Files {
+		if at >= from {
+			if len(w.Files) == 0 {
+				w = data.Split{Path: f.Path, Format: split.Format, End: -1}
+			}
+			w.Files, w.Size = append(w.Files, f), w.Size+f.Size
+			if w.Size >= size/n {
+				windows, from, w = append(windows, w), from+step, data.Split{}
+			}
+		}
+		at += f.Size
+	}
+	if len(w.Files) > 0 {
+		windows = append(windows, w)
+	}
+	return windows
 }
 
 // starts returns the offsets, ascending, at which the pieces of a split start, if they

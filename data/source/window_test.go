@@ -79,7 +79,7 @@ func TestWindows(t *testing.T) {
 		if c.places > 0 && len(nights) < 3000 {
 			t.Errorf("%s: all shifts together have %d documents", c.name, len(nights))
 		}
-		if all, err := source.Windows(splits[0], 1<<40, .5); err != nil || len(all) != 1 || all[0] != splits[0] {
+		if all, err := source.Windows(splits[0], 1<<40, .5); err != nil || len(all) != 1 || !all[0].Equal(splits[0]) {
 			t.Errorf("%s: all of it: %v, %v", c.name, all, err)
 		}
 	}

@@ -69,10 +69,10 @@ type Members struct {
 	err      error // ended the iteration
 }
 
-// OpenMembers opens the members of a split. It uses the options Stdin, Workers,
-// Memory, Unchecked and Unverified.
+// OpenMembers opens the members of a split. It uses the options Stdin, Open,
+// Workers, Memory, Unchecked and Unverified.
 func OpenMembers(split data.Split, o data.ReaderOptions) (*Members, error) {
-	raw, err := OpenRaw(split, o.Stdin)
+	raw, err := OpenRaw(split, o)
 	if err != nil {
 		return nil, err
 	}
@@ -93,10 +93,10 @@ func (m *Members) open() error {
 	m.compression = Named(m.split, head)
 	m.src = io.MultiReader(bytes.NewReader(head), &ended{m.Raw, err})
 	m.window.next, m.cursor.window = m.read, &m.window
-	m.in = bufio.NewReaderSize(&m.cursor, bufferSize)
 	if m.compression == Plain {
 		return nil
 	}
+	m.in = bufio.NewReaderSize(&m.cursor, bufferSize)
 	if m.compression == Zstd {
 		m.dictionary, err = ReadDictionary(m.in)
 		if failed := m.window.failed(); failed != nil {

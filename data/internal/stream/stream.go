@@ -73,18 +73,20 @@ type Raw struct {
 	sum      hash.Hash
 }
 
-// OpenRaw opens the bytes of a split. stdin is what the path "-" reads; nil
-// means os.Stdin.
-func OpenRaw(split data.Split, stdin io.Reader) (*Raw, error) {
+// OpenRaw opens the bytes of a split, with the options Stdin and Open.
+func OpenRaw(split data.Split, o data.ReaderOptions) (*Raw, error) {
 	r := &Raw{sum: sha256.New(), close: func() error { return nil }}
 	if split.Path == "-" {
-		if stdin == nil {
-			stdin = os.Stdin
+		if r.src = o.Stdin; r.src == nil {
+			r.src = os.Stdin
 		}
-		r.src = stdin
 		return r, nil
 	}
-	f, err := object.Open(split.Path)
+	open := o.Open
+	if open == nil {
+		open = func(path string) (io.ReadSeekCloser, error) { return object.Open(path) }
+	}
+	f, err := open(split.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -272,11 +274,14 @@ func (r *Reader) Close() error {
 	return r.Members.Close()
 }
 
+// headBuffer is small: a file may be, of which only the head is read.
+const headBuffer = 8 << 10
+
 // Head returns the first bytes of a file's text, at most n of them. They are not
 // verified.
 func Head(split data.Split, src io.Reader, n int) (head []byte, c Compression, err error) {
 	watched := &Watched{Reader: src}
-	in := bufio.NewReaderSize(watched, bufferSize)
+	in := bufio.NewReaderSize(watched, headBuffer)
 	begin, err := in.Peek(sniffed)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, Plain, err

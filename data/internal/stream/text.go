@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/data"
@@ -18,6 +19,10 @@ const (
 	// on that is not ASCII.
 	evidence = 64 << 10
 )
+
+// buffers are those of texts that were closed: to clear a new one takes longer than to
+// read a small file.
+var buffers = sync.Pool{New: func() any { return make([]byte, minBuffer) }}
 
 // Text is a split of text that is cut into records: buffered, and the records
 // decoded. A file in an encoding that has no line feed of its own, UTF-16, is
@@ -65,7 +70,7 @@ func openText(split data.Split, o data.ReaderOptions) (*Text, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Text{Reader: in, src: in, base: split.Start, buf: make([]byte, minBuffer), decoder: decoder, named: o.Encoding != ""}
+	t := &Text{Reader: in, src: in, base: split.Start, buf: buffers.Get().([]byte), decoder: decoder, named: o.Encoding != ""}
 	if split.Start > 0 {
 		return t, nil
 	}
@@ -264,9 +269,13 @@ func (t *Text) Digest() string {
 
 // Close ends the reading; it may be called at any time, and again.
 func (t *Text) Close() error {
-	if t.r = t.w; !t.told {
+	if !t.told {
 		t.err = os.ErrClosed
 	}
+	if len(t.buf) == minBuffer {
+		buffers.Put(t.buf)
+	}
+	t.buf, t.r, t.w = nil, 0, 0
 	return t.Reader.Close()
 }
 

@@ -45,6 +45,9 @@ type Proxy struct {
 	ended    chan struct{} // closed when the proxy is
 }
 
+// Requests is how many came so far.
+func (p *Proxy) Requests() int64 { return p.requests.Load() }
+
 // readBuffer is what the system holds of what was sent to the proxy and not read; left
 // to itself, it may be 32 MiB, and a sender does not see that nothing is read.
 const readBuffer = 64 << 10

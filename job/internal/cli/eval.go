@@ -312,7 +312,7 @@ func readCorpus(ctx context.Context, cfg config.Config, inputs []string, pass pa
 	var splits []data.Split
 	var from []string // the input that a split is of
 	for _, named := range inputs {
-		found, err := input.Expand([]string{named}, cfg.Input, nil)
+		found, err := input.ExpandFiles([]string{named}, cfg.Input, nil)
 		if err != nil {
 			return nil, err
 		}

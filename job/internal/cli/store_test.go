@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
@@ -243,4 +244,59 @@ func exitOf(err error) int {
 		return exit.ExitCode()
 	}
 	return 0
+}
+
+// Many small objects are read as many small files are, with few more requests than there
+// are objects to read, and the same found.
+func TestManySmallObjects(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts processes")
+	}
+	const objects = 400
+	server := objecttest.Start(t, "crawl")
+	var asked, read atomic.Int64 // of objects: what they are, and for their bytes
+	proxy := &objecttest.Proxy{Answered: func(r *http.Request) {
+		switch {
+		case r.Method == http.MethodHead:
+			asked.Add(1)
+		case strings.HasSuffix(r.URL.Path, ".jsonl"):
+			read.Add(1)
+		}
+	}}
+	server.Behind(proxy)
+	dir := t.TempDir()
+	in := filepath.Join(dir, "dump")
+	if err := os.Mkdir(in, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dump(t, in, objects, 2)
+	for i := range objects {
+		name := fmt.Sprintf("%03d.jsonl", i)
+		text, err := os.ReadFile(filepath.Join(in, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		server.Put("dump/"+name, text)
+	}
+	here, there := filepath.Join(dir, "here"), filepath.Join(dir, "there")
+	for _, args := range [][]string{{"run", in, "--out", here}, {"run", "s3://crawl/dump", "--out", there}} {
+		cmd, stderr := start(t, args...)
+		if err := cmd.Wait(); err != nil {
+			t.Fatalf("%v: %v: %s", args, err, stderr)
+		}
+	}
+	for _, table := range []string{"matches", "clusters", "removed", "clean"} {
+		if out, err := exec.Command("diff", "-r", filepath.Join(here, table), filepath.Join(there, table)).CombinedOutput(); err != nil {
+			t.Errorf("%s: %s", table, out)
+		}
+	}
+	parts, err := filepath.Glob(filepath.Join(there, "fingerprints", "*"))
+	if err != nil || len(parts) < 64 || len(parts) > 130 {
+		t.Errorf("%d parts, %v", len(parts), err)
+	}
+	// Three stages read all of these, the beginnings of a hundred tell what they are, and
+	// each split is asked for twice.
+	if asked.Load() > objects/2 || read.Load() > 3*objects+110 {
+		t.Errorf("%d objects: asked what they are %d times, for their bytes %d times", objects, asked.Load(), read.Load())
+	}
 }

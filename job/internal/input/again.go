@@ -20,12 +20,24 @@ import (
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
-// ErrChanged returns the error for a split whose file has changed since it was
-// listed or fingerprinted. It says so if the file has merely grown.
+// ErrChanged returns the error for a split of which a file has changed since it was
+// listed or fingerprinted. It names the file if its size tells which, and says so if it
+// has merely grown.
 func ErrChanged(split data.Split) error {
 	err := fmt.Errorf("%s has changed since the run began", split.Path)
-	if info, failed := object.Stat(split.Path); failed == nil && split.Size >= 0 && info.Size > split.Size {
-		return fmt.Errorf("%w: it has grown from %d to %d bytes: wait until it is written, and run again into a new folder", err, split.Size, info.Size)
+	if len(split.Files) > 0 {
+		err = fmt.Errorf("%s or one of the %d files behind it has changed since the run began", split.Path, len(split.Files)-1)
+	}
+	for one := range split.OfFiles() {
+		info, failed := object.Stat(one.Path)
+		if failed == nil && (one.Size < 0 || info.Size == one.Size) {
+			continue
+		}
+		err = fmt.Errorf("%s has changed since the run began", one.Path)
+		if failed == nil && info.Size > one.Size {
+			return fmt.Errorf("%w: it has grown from %d to %d bytes: wait until it is written, and run again into a new folder", err, one.Size, info.Size)
+		}
+		break
 	}
 	return fmt.Errorf("%w: run again into a new folder", err)
 }
@@ -40,7 +52,7 @@ func OpenAgain(dir string, m rundir.Manifest, task int, o data.ReaderOptions) (d
 		return openTexts(dir, task, split)
 	}
 	in, err := source.Open(m.Split(task), o)
-	if errors.Is(err, fs.ErrNotExist) && m.Split(task) != split {
+	if errors.Is(err, fs.ErrNotExist) && !m.Split(task).Equal(split) {
 		if here, failed := source.Open(split, o); failed == nil {
 			return here, nil
 		}

@@ -12,11 +12,18 @@ import (
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
-// Expand lists the splits of the inputs, as source.Expand does. It skips run
+// Expand lists the splits of the inputs, as source.Expand does, and puts small files
+// together, as source.Combine does. It skips run
 // directories and libraries inside input folders, so that you can write runs
 // into the folder of the dump and do not read them back the next time. ignored
 // is called with the path of each file that is not read.
 func Expand(inputs []string, in config.Input, ignored func(path string)) ([]data.Split, error) {
+	splits, err := ExpandFiles(inputs, in, ignored)
+	return source.Combine(splits, in.SplitBytes), err
+}
+
+// ExpandFiles is Expand without that: no split has more than one file.
+func ExpandFiles(inputs []string, in config.Input, ignored func(path string)) ([]data.Split, error) {
 	return source.Expand(inputs, source.ExpandOptions{Format: in.Format, Encoding: in.Encoding, SplitBytes: in.SplitBytes, Ignored: ignored, Skip: isOwn})
 }
 

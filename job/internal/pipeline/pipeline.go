@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
@@ -65,12 +66,9 @@ type Pipeline[T any] struct {
 	free, work, ordered chan *Batch[T]
 }
 
-// Open opens the split of a task. Its record gets what is missing, unreadable or
-// unchecked. tell is called with the bytes of the input as they are read.
+// Open opens the split of a task. Its record gets what is to be said of its files. tell is called with the bytes of the input as they are read.
 func Open[T any](split data.Split, o data.ReaderOptions, rec *rundir.TaskRecord, tell func(int64)) (*Pipeline[T], error) {
-	o.Missing = func(m *data.NoColumn) { rec.Missing = append(rec.Missing, m.Problem()) }
-	o.Unread = func(u *data.Unreadable) { rec.Unread = u.Error() }
-	o.Unchecked = func() { rec.Unchecked++ }
+	rec.ReadingInto(&o, split)
 	in, err := source.Open(split, o)
 	if err != nil {
 		return nil, err
@@ -96,14 +94,15 @@ func (p *Pipeline[T]) Run(ctx context.Context, workers int) error {
 	return nil
 }
 
-// ended notes digest, bytes and encoding.
+// ended notes digest and bytes.
 func (p *Pipeline[T]) ended() error {
 	rec := p.rec
-	if missing := (*data.NoColumn)(nil); rec.Skipped[data.ReasonNoText] > 0 && rec.RowsOut == 0 && len(rec.Missing) == 0 &&
+	lacks := slices.ContainsFunc(rec.Files, func(n rundir.FileNote) bool { return n.Kind == rundir.FileMissing })
+	if missing := (*data.NoColumn)(nil); rec.Skipped[data.ReasonNoText] > 0 && rec.RowsOut == 0 && !lacks &&
 		errors.As(source.NoText(p.split, p.options), &missing) { // for lines of JSON, only the end tells that a column is missing
-		rec.Missing = append(rec.Missing, missing.Problem())
+		p.options.Missing(missing)
 	}
-	rec.Digest, rec.Bytes, rec.Encoding = p.in.Digest(), p.in.Consumed(), p.in.Encoding()
+	rec.Digest, rec.Bytes = p.in.Digest(), p.in.Consumed()
 	if p.split.Format != source.FormatParquet && p.split.End < 0 && p.split.Size >= 0 && rec.Bytes != p.split.Size {
 		return input.ErrChanged(p.split)
 	}

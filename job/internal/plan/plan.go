@@ -361,7 +361,7 @@ func (s *sampler) readSplit(ctx context.Context, split data.Split, keep int, siz
 			}
 			kept = len(s.docs) - len(before.docs)
 		}
-		whole := len(windows) == 1 && windows[0] == split
+		whole := len(windows) == 1 && windows[0].Equal(split)
 		if kept >= keep || whole || kept > 0 && time.Since(began) > left {
 			advance(int64(kept))
 			return nil

@@ -259,10 +259,9 @@ type Manifest struct {
 	Splits     []data.Split    `json:"splits"`
 }
 
-// path returns the path of a split, absolute if the manifest says its base.
-func (m *Manifest) path(split int) string {
-	path := m.Splits[split].Path
-	if filepath.IsAbs(path) || m.Folder == "" || strings.Contains(path, "://") {
+// path returns the path of a file of a split, absolute if the manifest says its base.
+func (m *Manifest) path(path string) string {
+	if filepath.IsAbs(path) || m.Folder == "" || strings.Contains(path, "://") || path == "-" {
 		return path
 	}
 	return filepath.Join(m.Folder, path)
@@ -272,8 +271,10 @@ func (m *Manifest) path(split int) string {
 // if the manifest says the base of its paths.
 func (m *Manifest) Split(split int) data.Split {
 	of := m.Splits[split]
-	if of.Path != "-" {
-		of.Path = m.path(split)
+	of.Path = m.path(of.Path)
+	of.Files = slices.Clone(of.Files)
+	for i := range of.Files {
+		of.Files[i].Path = m.path(of.Files[i].Path)
 	}
 	return of
 }
@@ -282,17 +283,25 @@ func (m *Manifest) Split(split int) data.Split {
 // even if its path is written differently.
 func (m *Manifest) same(other *Manifest, split int) bool {
 	a, b := m.Splits[split], other.Splits[split]
-	if a == b && m.Folder == other.Folder {
-		return true
-	}
-	pathA, pathB := m.path(split), other.path(split)
-	if a.Path = b.Path; a != b {
+	if len(a.Files) != len(b.Files) || !m.samePath(a.Path, other, b.Path) {
 		return false
 	}
+	for i := range a.Files {
+		if a.Files[i].Size != b.Files[i].Size || !m.samePath(a.Files[i].Path, other, b.Files[i].Path) {
+			return false
+		}
+	}
+	a.Path, a.Files = b.Path, b.Files
+	return a.Equal(b)
+}
+
+// samePath reports whether path a of m and path b of another manifest are of one file.
+func (m *Manifest) samePath(a string, other *Manifest, b string) bool {
+	pathA, pathB := m.path(a), other.path(b)
 	if strings.Contains(pathA, "://") || strings.Contains(pathB, "://") {
 		return pathA == pathB
 	}
-	return filepath.Clean(pathA) == filepath.Clean(pathB) || m.Folder == "" && pathA == b.Path // of an earlier program
+	return filepath.Clean(pathA) == filepath.Clean(pathB) || m.Folder == "" && pathA == b // of an earlier program
 }
 
 // Errors of a path that somebody named.
@@ -319,7 +328,7 @@ func ReadManifest(path string) (m Manifest, err error) {
 
 // LayoutVersion is the version of the layout that this package writes. Version 1
 // has no table of texts.
-const LayoutVersion = 3
+const LayoutVersion = 4
 
 // HasTexts reports whether the run keeps the texts that it extracted, in the
 // folder Texts.
@@ -502,12 +511,9 @@ type TaskRecord struct {
 	Source    string           `json:"source,omitempty"`    // what the task read
 	Digest    string           `json:"digest,omitempty"`    // SHA-256 of the bytes it read
 	Bytes     int64            `json:"bytes"`               // of input
-	Encoding  string           `json:"encoding,omitempty"`  // of the text that it read, where it is not UTF-8; see data.SourceReader
-	Missing   []string         `json:"missing,omitempty"`   // columns that its file lacks, as data.NoColumn says it
-	Unread    string           `json:"unread,omitempty"`    // why no record of its file could be read
-	Lost      int64            `json:"lost,omitempty"`      // bytes of its file that are damaged
-	Damage    string           `json:"damage,omitempty"`    // what is wrong with the first of them
-	Unchecked int64            `json:"unchecked,omitempty"` // compressed members of its file that have no checksum
+	Files     []FileNote       `json:"files,omitempty"`     // what is wrong with files that it read, or special about them
+	Lost      int64            `json:"lost,omitempty"`      // bytes of its files that are damaged
+	Unchecked int64            `json:"unchecked,omitempty"` // compressed members of its files that have no checksum
 	RowsIn    int64            `json:"rows_in"`
 	RowsOut   int64            `json:"rows_out"`
 	Skipped   map[string]int64 `json:"skipped,omitempty"`   // rows that went in and not out, by reason
@@ -535,10 +541,67 @@ func NewTaskRecord(stage string, task int, source string) TaskRecord {
 func (r *TaskRecord) Skip(bad *data.BadRecord) {
 	r.RowsIn++
 	r.Skipped[bad.Reason]++
-	if bad.Lost > 0 && r.Lost == 0 {
-		r.Damage = fmt.Sprintf("at offset %d: %v", bad.Offset, bad.Err)
+	switch {
+	case bad.Lost > 0:
+		r.Lost += bad.Lost
+		r.Note(FileNote{File: bad.Source, Kind: FileDamaged, What: fmt.Sprintf("at offset %d: %v", bad.Offset, bad.Err), Lost: bad.Lost})
+	case bad.Reason == data.ReasonTruncated:
+		r.Note(FileNote{File: bad.Source, Kind: FileTruncated})
 	}
-	r.Lost += bad.Lost
+}
+
+// Kinds of notes.
+const (
+	FileMissing   = "missing_column" // it lacks a column, as data.NoColumn says it
+	FileUnread    = "unread"         // none of its records can be read, as data.Unreadable says it
+	FileDamaged   = "damaged"        // some of its bytes are not those that were written
+	FileTruncated = "truncated"      // it ends within a record
+	FileEncoding  = "encoding"       // its text is in another encoding than UTF-8
+)
+
+// FileNote is what is wrong with a file, or special about it.
+type FileNote struct {
+	File string `json:"file"`
+	Kind string `json:"kind"`           // one of the constants
+	What string `json:"what,omitempty"` // of damaged bytes the first
+	Lost int64  `json:"lost,omitempty"` // bytes of the file: those that are damaged, or all of them
+}
+
+// Note adds a note. What is lost of one file adds up.
+func (r *TaskRecord) Note(n FileNote) {
+	for i := len(r.Files) - 1; i >= 0 && r.Files[i].File == n.File; i-- {
+		if r.Files[i].Kind == n.Kind && (n.Kind == FileDamaged || n.Kind == FileTruncated) {
+			r.Files[i].Lost += n.Lost
+			return
+		}
+	}
+	r.Files = append(r.Files, n)
+}
+
+// Unread reports whether no record could be read, because none of a file can be.
+func (r *TaskRecord) Unread() bool {
+	return r.RowsOut == 0 && slices.ContainsFunc(r.Files, func(n FileNote) bool { return n.Kind == FileUnread })
+}
+
+// ReadingInto has readers note in r what they tell of their files, which are those of a
+// split.
+func (r *TaskRecord) ReadingInto(o *data.ReaderOptions, split data.Split) {
+	o.Missing = func(m *data.NoColumn) { r.Note(FileNote{File: m.File, Kind: FileMissing, What: m.Problem()}) }
+	o.Unread = func(u *data.Unreadable) {
+		n := FileNote{File: u.File, Kind: FileUnread, What: u.Error()}
+		for one := range split.OfFiles() {
+			if one.Path == u.File {
+				n.Lost = max(one.Size, 1) // an empty file is lost too
+			}
+		}
+		r.Note(n)
+	}
+	o.Decoded = func(path, encoding string) {
+		for name := range strings.FieldsSeq(encoding) {
+			r.Note(FileNote{File: path, Kind: FileEncoding, What: name})
+		}
+	}
+	o.Unchecked = func() { r.Unchecked++ }
 }
 
 // TableCount counts what the join did in one table. It shows where postings are

@@ -114,7 +114,7 @@ func (r *referenceReader) path(path string) error {
 	}
 	in := r.config.Input
 	in.Format, in.Encoding, in.SplitBytes = "", "", 1<<62
-	splits, err := input.Expand([]string{path}, in, nil)
+	splits, err := input.ExpandFiles([]string{path}, in, nil)
 	if errors.Is(err, source.ErrNoInput) && len(texts) > 0 {
 		return nil
 	}

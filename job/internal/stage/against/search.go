@@ -122,7 +122,7 @@ func (w *againstWriter) create(options data.ReaderOptions, workers int) error {
 	if w.quarantine, err = pipeline.CreateQuarantine(job.Dir, task); err != nil {
 		return err
 	}
-	if !job.Cleans() || w.rec.Unread != "" {
+	if !job.Cleans() || w.rec.Unread() {
 		return nil
 	}
 	split := job.Splits[task]

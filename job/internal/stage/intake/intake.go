@@ -14,7 +14,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/source"
@@ -54,8 +53,10 @@ func (in *Intake) Check() error {
 	}
 	s := in.Sum
 	for _, rec := range in.Records {
-		if rec.Skipped[data.ReasonTruncated] > 0 {
-			in.Log.Warn("a file ends within a record: fetch it again, the run has what stands before that", "file", rec.Source)
+		for _, note := range rec.Files {
+			if note.Kind == rundir.FileTruncated {
+				in.Log.Warn("a file ends within a record: fetch it again, the run has what stands before that", "file", note.File)
+			}
 		}
 		s.Documents += rec.RowsOut
 		s.Records += rec.RowsIn
@@ -70,12 +71,10 @@ func (in *Intake) Check() error {
 				s.Bad += n
 			}
 		}
-		problem := rec.Unread
-		if len(rec.Missing) > 0 {
-			problem = rec.Missing[0]
-		}
-		if lacks == "" && problem != "" && rec.RowsOut == 0 && !source.Extracts(in.Splits[i].Format) {
-			lacks = fmt.Sprintf("; %s: %s", rec.Source, problem)
+		for _, note := range rec.Files {
+			if lacks == "" && rec.RowsOut == 0 && (note.Kind == rundir.FileUnread || note.Kind == rundir.FileMissing) && !source.Extracts(in.Splits[i].Format) {
+				lacks = fmt.Sprintf("; %s: %s", note.File, note.What)
+			}
 		}
 	}
 	if s.Documents == 0 {
@@ -89,8 +88,7 @@ func (in *Intake) Check() error {
 	if err != nil {
 		return err
 	}
-	in.warn("files lack a column and are read without it, their records without a text are skipped: mend them, or leave them out", "problem",
-		func(rec *rundir.TaskRecord) []string { return rec.Missing })
+	in.warn("files lack a column and are read without it, their records without a text are skipped: mend them, or leave them out", "problem", rundir.FileMissing)
 	return nil
 }
 
@@ -121,24 +119,24 @@ func (in *Intake) unread(exceeded func(bad, total, count int64) string) error {
 	lost, s := int64(0), in.Sum
 	var first summary.Unread
 	files := make(map[string]bool)
-	for _, rec := range in.Records {
-		file := summary.Unread{File: rec.Source, Problem: rec.Unread, Lost: rec.Bytes}
-		switch {
-		case rec.Unread != "":
-			file.Lost = max(file.Lost, 1) // an empty file is lost too
-			s.Unreadable = append(s.Unreadable, file)
-			in.Log.Warn("a file cannot be read, and the run has none of its records", "file", rec.Source, "problem", rec.Unread)
-		case rec.Lost > 0:
-			file.Problem, file.Lost = rec.Damage, rec.Lost
-			s.Damaged = append(s.Damaged, file)
-			in.Log.Warn("a file is damaged, and the run has nothing of what is lost", "file", rec.Source, "lost", show.Bytes(rec.Lost), "of", show.Bytes(rec.Bytes), "problem", rec.Damage)
-		default:
-			continue
+	for i, rec := range in.Records {
+		for _, note := range rec.Files {
+			file := summary.Unread{File: note.File, Problem: note.What, Lost: note.Lost}
+			switch note.Kind {
+			case rundir.FileUnread:
+				s.Unreadable = append(s.Unreadable, file)
+				in.Log.Warn("a file cannot be read, and the run has none of its records", "file", file.File, "problem", file.Problem)
+			case rundir.FileDamaged:
+				s.Damaged = append(s.Damaged, file)
+				in.Log.Warn("a file is damaged, and the run has nothing of what is lost", "file", file.File, "lost", show.Bytes(file.Lost), "of", show.Bytes(in.size(i, file.File)), "problem", file.Problem)
+			default:
+				continue
+			}
+			if lost += file.Lost; len(files) == 0 {
+				first = file
+			}
+			files[file.File] = true
 		}
-		if lost += file.Lost; len(files) == 0 {
-			first = file
-		}
-		files[rec.Source] = true
 	}
 	s.Lost = lost
 	n := int64(len(files))
@@ -149,6 +147,18 @@ func (in *Intake) unread(exceeded func(bad, total, count int64) string) error {
 	return nil
 }
 
+// size returns how many bytes of a file are in a split.
+func (in *Intake) size(split int, file string) int64 {
+	if len(in.Splits[split].Files) > 0 {
+		for one := range in.Splits[split].OfFiles() {
+			if one.Path == file {
+				return one.Size
+			}
+		}
+	}
+	return in.Records[split].Bytes
+}
+
 // noDocuments returns ErrNoDocuments with the reason.
 func (in *Intake) noDocuments() error {
 	if in.Sum.Records == 0 {
@@ -156,20 +166,24 @@ func (in *Intake) noDocuments() error {
 	}
 	err := fmt.Errorf("%w in %s: %s", ErrNoDocuments, show.Count(in.Sum.Records, "record"), show.Counts("", in.Sum.Skipped, ""))
 	for _, rec := range in.Records {
-		if rec.Lost > 0 {
-			return fmt.Errorf("%w: %s: %s", err, rec.Source, rec.Damage)
+		for _, note := range rec.Files {
+			if note.Kind == rundir.FileDamaged {
+				return fmt.Errorf("%w: %s: %s", err, note.File, note.What)
+			}
 		}
 	}
 	return source.Textless(err, in.Splits[0], in.Input.ReaderOptions())
 }
 
-// warn logs one warning for each thing that named returns of any record, with the
-// number of files that it is about.
-func (in *Intake) warn(message, what string, named func(*rundir.TaskRecord) []string) {
+// warn logs one warning for each thing that notes of a kind say, with the number of
+// files that say it.
+func (in *Intake) warn(message, what, kind string) {
 	sources := make(map[string][]string)
-	for i := range in.Records {
-		for _, thing := range named(&in.Records[i]) {
-			sources[thing] = append(sources[thing], in.Records[i].Source)
+	for _, rec := range in.Records {
+		for _, note := range rec.Files {
+			if note.Kind == kind {
+				sources[note.What] = append(sources[note.What], note.File)
+			}
 		}
 	}
 	for _, thing := range slices.Sorted(maps.Keys(sources)) {
@@ -195,9 +209,7 @@ func Fingerprinted(_ context.Context, r *stage.Run, records []rundir.TaskRecord)
 func Documents(r *stage.Run, records []rundir.TaskRecord) error {
 	in := &Intake{Log: r.Log, Input: r.Config.Input, Splits: r.Job.Splits, Records: records, Sum: r.Sum, Look: r.Dir.Path(rundir.Quarantine)}
 	if in.Input.Encoding == "" { // it was told from the bytes, and may be wrong
-		in.warn("files are not UTF-8, and were decoded: --encoding overrides", "encoding", func(rec *rundir.TaskRecord) []string {
-			return strings.Fields(rec.Encoding)
-		})
+		in.warn("files are not UTF-8, and were decoded: --encoding overrides", "encoding", rundir.FileEncoding)
 	}
 	for _, rec := range records {
 		r.Sum.CutPages += rec.Cut
@@ -214,7 +226,7 @@ func Documents(r *stage.Run, records []rundir.TaskRecord) error {
 // run reads these files again. They may be repaired by then.
 func forgetUnread(r *stage.Run, records []rundir.TaskRecord) (err error) {
 	for _, rec := range records {
-		if rec.Unread != "" || rec.Lost > 0 {
+		if rec.Lost > 0 || slices.ContainsFunc(rec.Files, func(n rundir.FileNote) bool { return n.Kind == rundir.FileUnread }) {
 			err = errors.Join(err, os.Remove(r.Dir.RecordPath(rec.Stage, rec.Task)))
 		}
 	}

@@ -399,7 +399,7 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	if was.Unread != "" {
+	if was.Unread() {
 		return errors.Join(w.unchanged(in, was, split), annotates.commit())
 	}
 	path, err := job.Dir.Part(rundir.Clean, w.task, clean.Extension(split))

@@ -1,0 +1,172 @@
+package source
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/object"
+)
+
+// A task has costs of its own: files that it writes, digests, records. So a split holds
+// small files together until it has filesBytes, but not so many that fewer than
+// leastSplits are left to share among workers.
+const (
+	filesBytes  = 16 << 20
+	leastSplits = 64
+)
+
+// Combine makes one split of small files that follow each other and are alike: of one
+// format that is read record by record (JSONL, WARC, WET), and of one file name
+// extension. Such a split has at most 16 MiB, a quarter of splitBytes (0: its default),
+// and a 64th of all the splits. The order of the documents stays as it is.
+func Combine(splits []data.Split, splitBytes int64) []data.Split {
+	if splitBytes <= 0 {
+		splitBytes = defaultSplitBytes
+	}
+	most := min(filesBytes, splitBytes/4, totalSize(splits)/leastSplits)
+	var combined []data.Split
+	for _, s := range splits {
+		if n := len(combined) - 1; n >= 0 && alike(combined[n], s) && combined[n].Size+s.Size <= most {
+			last := &combined[n]
+			if len(last.Files) == 0 {
+				last.Files = append(last.Files, data.SplitFile{Path: last.Path, Size: last.Size})
+			}
+			last.Files, last.Size = append(last.Files, data.SplitFile{Path: s.Path, Size: s.Size}), last.Size+s.Size
+			continue
+		}
+		combined = append(combined, s)
+	}
+	return combined
+}
+
+func totalSize(splits []data.Split) (n int64) {
+	for i, s := range splits {
+		if i == 0 || s.Path != splits[i-1].Path {
+			n += max(s.Size, 0)
+		}
+	}
+	return n
+}
+
+// alike reports whether two splits are of whole files that can be read as one.
+func alike(a, b data.Split) bool {
+	switch a.Format {
+	case FormatJSONL, FormatWARC, FormatWET:
+	default:
+		return false
+	}
+	return a.Format == b.Format && whole(a) && whole(b) && filepath.Ext(a.Path) == filepath.Ext(b.Path) && object.Is(a.Path) == object.Is(b.Path)
+}
+
+// whole reports whether a split is all of its files.
+func whole(s data.Split) bool {
+	return s.Start == 0 && s.End < 0 && s.Size >= 0 && s.Encoding == "" && s.Path != "-"
+}
+
+// filesReader reads the files of a split one after the other.
+type filesReader struct {
+	files   []data.Split // that are left
+	options data.ReaderOptions
+	ahead   *object.Ahead // of objects
+
+	in   data.SourceReader // nil before the first file, and between two
+	read int64             // bytes of the files before in
+	sum  hash.Hash         // of their digests
+	err  error             // that ended the reading
+}
+
+func openFiles(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
+	r := &filesReader{options: o, sum: sha256.New()}
+	for one := range split.OfFiles() {
+		r.files = append(r.files, one)
+	}
+	if object.Is(split.Path) {
+		r.ahead = object.ReadAhead(split.Files)
+		r.options.Open = r.ahead.Open
+	}
+	if err := r.next(); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// next opens the next file.
+func (r *filesReader) next() (err error) {
+	in, err := openFile(r.files[0], r.options)
+	if err != nil { // in may hold a nil pointer
+		return err
+	}
+	r.in, r.files = in, r.files[1:]
+	return nil
+}
+
+func (r *filesReader) Read(doc *data.Document) error {
+	for r.err == nil {
+		err := r.in.Read(doc)
+		if err == nil {
+			return nil
+		}
+		if _, bad := data.IsBadRecord(err); bad {
+			return err
+		}
+		if r.err = err; errors.Is(err, io.EOF) {
+			r.err = r.end()
+		}
+	}
+	return r.err
+}
+
+// end closes a file that was read to its end, and opens the next one: io.EOF behind the
+// last.
+func (r *filesReader) end() error {
+	r.read += r.in.Consumed()
+	r.sum.Write([]byte(r.in.Digest() + "\n"))
+	err := r.in.Close()
+	r.in = nil
+	switch {
+	case err != nil:
+		return err
+	case len(r.files) == 0:
+		return io.EOF
+	}
+	return r.next()
+}
+
+func (r *filesReader) Consumed() int64 {
+	if r.in == nil {
+		return r.read
+	}
+	return r.read + r.in.Consumed()
+}
+
+func (r *filesReader) Digest() string {
+	if !errors.Is(r.err, io.EOF) {
+		return ""
+	}
+	return hex.EncodeToString(r.sum.Sum(nil))
+}
+
+// Encoding is that of the file which is being read.
+func (r *filesReader) Encoding() string {
+	if r.in == nil {
+		return ""
+	}
+	return r.in.Encoding()
+}
+
+func (r *filesReader) Close() (err error) {
+	if !errors.Is(r.err, io.EOF) {
+		r.err = os.ErrClosed
+	}
+	if r.in != nil {
+		err = r.in.Close()
+		r.in = nil
+	}
+	return errors.Join(err, r.ahead.Close())
+}

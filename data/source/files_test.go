@@ -1,0 +1,248 @@
+package source_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/source"
+)
+
+// However small and mixed the files are, they stay in order, a split of several is of
+// whole files that are alike and is small, and what can be put together is.
+func TestCombine(t *testing.T) {
+	names := []string{"a.jsonl", "a.jsonl.gz", "a.warc.gz", "a.wet.gz", "a.csv", "a.parquet"}
+	formats := []string{source.FormatJSONL, source.FormatJSONL, source.FormatWARC, source.FormatWET, source.FormatCSV, source.FormatParquet}
+	rapid.Check(t, func(t *rapid.T) {
+		var splits []data.Split
+		total := int64(0)
+		largest := rapid.SampledFrom([]int64{0, 1000, 1 << 20, 100 << 20}).Draw(t, "largest")
+		for i := range rapid.IntRange(0, 400).Draw(t, "files") {
+			kind := rapid.SampledFrom([]int{0, 0, 0, 0, 1, 2, 3, 4, 5}).Draw(t, "kind")
+			s := data.Split{Path: fmt.Sprintf("%04d/%s", i, names[kind]), Format: formats[kind], Size: rapid.Int64Range(0, largest).Draw(t, "size"), End: -1}
+			total += s.Size
+			if piece := s; rapid.IntRange(0, 20).Draw(t, "cut") == 0 && s.Size > 1 {
+				s.End, piece.Start, piece.End = s.Size/2, s.Size/2, s.Size
+				splits = append(splits, piece)
+			}
+			splits = append(splits, s)
+		}
+		most := min(16<<20, total/64)
+		combined := source.Combine(splits, 0)
+		var back []data.Split
+		for i, s := range combined {
+			size := int64(0)
+			for one := range s.OfFiles() {
+				back = append(back, one)
+				size += one.Size
+				if len(s.Files) > 0 && (one.Format != s.Format || filepath.Ext(one.Path) != filepath.Ext(s.Path) || one.Start != 0 || one.End >= 0 || s.Format == source.FormatCSV || s.Format == source.FormatParquet) {
+					t.Fatalf("%+v in a split of %s", one, s.Path)
+				}
+			}
+			if size != s.Size || len(s.Files) > 0 && (size > most || len(s.Files) == 1 || s.Files[0].Path != s.Path) {
+				t.Fatalf("split of %d files, %d bytes in %d; %d at most", len(s.Files), s.Size, size, most)
+			}
+			if i > 0 && s.Format == source.FormatJSONL && combined[i-1].Format == s.Format && filepath.Ext(s.Path) == filepath.Ext(combined[i-1].Path) && s.End < 0 && combined[i-1].End < 0 && s.Start+combined[i-1].Start == 0 &&
+				combined[i-1].Size+s.First().Size <= most {
+				t.Fatalf("%s is not with %s", s.Path, combined[i-1].Path)
+			}
+		}
+		if !slices.EqualFunc(back, splits, data.Split.Equal) {
+			t.Fatal("the files are others, or in another order")
+		}
+	})
+}
+
+// given is what reading a split gave.
+type given struct {
+	documents []string
+	bad       []string
+	told      []string
+	digest    string
+	consumed  int64
+}
+
+func readGiven(t rapid.TB, split data.Split, o data.ReaderOptions) (g given) {
+	t.Helper()
+	o.Missing = func(m *data.NoColumn) { g.told = append(g.told, m.File+": "+m.Problem()) }
+	o.Unread = func(u *data.Unreadable) { g.told = append(g.told, u.File+": unread") }
+	o.Decoded = func(path, encoding string) { g.told = append(g.told, path+": "+encoding) }
+	o.Unchecked = func() { g.told = append(g.told, "unchecked") }
+	r, err := source.Open(split, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		var doc data.Document
+		err := r.Read(&doc)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if bad, is := data.IsBadRecord(err); is {
+			g.bad = append(g.bad, fmt.Sprintf("%s %d %s %d %x", bad.Source, bad.Offset, bad.Reason, bad.Lost, bad.Raw))
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.documents = append(g.documents, fmt.Sprintf("%s %s %s %d %s", doc.ID, doc.Title, doc.Text, doc.Offset, doc.Raw))
+	}
+	g.digest, g.consumed = r.Digest(), r.Consumed()
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// A split of several files gives what its files give one after the other, whatever is
+// wrong with them.
+func TestFilesAreReadInTurn(t *testing.T) {
+	text := func(i int) string {
+		return strings.Repeat(fmt.Sprintf("{\"id\":\"%d\",\"body\":\"第 %d 篇：今天天气很好，我们去公园看书和散步，中国人民的生活\"}\n", i, i), i%3)
+	}
+	record := func(i int) []byte {
+		return warcRecord("conversion", fmt.Sprintf("http://example.org/%d", i), "text/plain", text(i))
+	}
+	damaged := gzipped([]byte(strings.Repeat(text(5), 20)))
+	damaged[len(damaged)/2] ^= 0x40
+	kinds := map[string][][]byte{
+		".jsonl": {[]byte(text(1)), []byte(text(2)), nil, encoded("gb18030", []byte(text(5))), encoded("utf-16le", []byte(text(8))), []byte("no JSON\n" + text(1)),
+			[]byte(`{"id":"1"}` + "\n"), []byte("\ufeff" + text(2)), []byte(`{"id":"cut off","body":"…`)},
+		".jsonl.gz": {gzipped([]byte(text(1))), gzipped([]byte(text(2)), []byte(text(2))), damaged, damaged[:len(damaged)-9], nil, gzipped(nil)},
+		".jsonl.zst": {zstandard([]byte(text(1))), // and a dictionary that is none
+			slices.Concat([]byte{0x5d, 0x2a, 0x4d, 0x18, 8, 0, 0, 0}, []byte("no dictionary"), zstandard([]byte(text(2)))), zstandard([]byte(text(4)))},
+		".wet":    {record(1), record(2), record(4)[:90], []byte("no record")},
+		".wet.gz": {gzipped(record(1), record(2)), gzipped(record(4)), damaged},
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		dir, err := os.MkdirTemp("", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		ext := rapid.SampledFrom([]string{".jsonl", ".jsonl.gz", ".jsonl.zst", ".wet", ".wet.gz"}).Draw(t, "kind")
+		split := data.Split{Format: source.FormatJSONL, End: -1}
+		if strings.HasPrefix(ext, ".wet") {
+			split.Format = source.FormatWET
+		}
+		for i := range rapid.IntRange(2, 12).Draw(t, "files") {
+			content := rapid.SampledFrom(kinds[ext]).Draw(t, "content")
+			f := data.SplitFile{Path: filepath.Join(dir, fmt.Sprint(i)+ext), Size: int64(len(content))}
+			if err := os.WriteFile(f.Path, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			split.Files, split.Size = append(split.Files, f), split.Size+f.Size
+		}
+		split.Path = split.Files[0].Path
+		o := data.ReaderOptions{KeepRaw: rapid.Bool().Draw(t, "raw"), Workers: rapid.IntRange(0, 3).Draw(t, "workers")}
+		if rapid.Bool().Draw(t, "named") {
+			o.Columns.Text = "body"
+		}
+		var want given
+		sums := sha256.New()
+		for one := range split.OfFiles() {
+			g := readGiven(t, one, o)
+			want.documents, want.bad, want.told = append(want.documents, g.documents...), append(want.bad, g.bad...), append(want.told, g.told...)
+			want.consumed += g.consumed
+			fmt.Fprintln(sums, g.digest)
+		}
+		want.digest = hex.EncodeToString(sums.Sum(nil))
+		got := readGiven(t, split, o)
+		if !slices.Equal(got.documents, want.documents) || !slices.Equal(got.bad, want.bad) || !slices.Equal(got.told, want.told) || got.digest != want.digest || got.consumed != want.consumed {
+			t.Fatalf("got\n%+v\nwant\n%+v", got, want)
+		}
+	})
+}
+
+// A file that is missing is named. A reader may be closed at any time, and again.
+func TestFilesEnd(t *testing.T) {
+	dir := t.TempDir()
+	split := data.Split{Path: filepath.Join(dir, "0.jsonl"), Format: source.FormatJSONL, End: -1}
+	for i := range 3 {
+		split.Files = append(split.Files, data.SplitFile{Path: filepath.Join(dir, fmt.Sprint(i)+".jsonl"), Size: 40})
+		if err := os.WriteFile(split.Files[i].Path, []byte(`{"id":"1","text":"one"}`+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(split.Files[2].Path); err != nil {
+		t.Fatal(err)
+	}
+	for documents := range 4 {
+		r, err := source.Open(split, data.ReaderOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var doc data.Document
+		for i := range documents {
+			if err := r.Read(&doc); (err == nil) != (i < 2) || err != nil && (!errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), split.Files[2].Path)) {
+				t.Errorf("document %d: %v", i, err)
+			}
+		}
+		if err := errors.Join(r.Close(), r.Close()); err != nil {
+			t.Error(err)
+		}
+		if err := r.Read(&doc); err == nil || errors.Is(err, io.EOF) || r.Digest() != "" {
+			t.Errorf("it is closed, and gives %v, digest %q", err, r.Digest())
+		}
+	}
+}
+
+// Windows of a split of several files are files of it, from all over it.
+func TestWindowsOfFiles(t *testing.T) {
+	split := data.Split{Path: "0000.jsonl", Format: source.FormatJSONL, End: -1}
+	for i := range 4000 {
+		split.Files = append(split.Files, data.SplitFile{Path: fmt.Sprintf("%04d.jsonl", i), Size: int64(500 + i%1000)})
+		split.Size += split.Files[i].Size
+	}
+	met := map[string]bool{}
+	for _, shift := range []float64{0, .3, .6, .99999} {
+		windows, err := source.Windows(split, 1<<20, shift)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size, last := int64(0), ""
+		for _, w := range windows {
+			of := int64(0)
+			for _, f := range w.Files {
+				if of += f.Size; f.Path <= last {
+					t.Fatalf("%s behind %s", f.Path, last)
+				}
+				last = f.Path
+				met[last] = true
+			}
+			if size += of; w.Size != of || w.Path != w.Files[0].Path || w.Format != split.Format || w.End != -1 || w.Start != 0 {
+				t.Errorf("%+v has %d bytes", w.First(), of)
+			}
+		}
+		if len(windows) != 4 || size < 1<<20 || size > 1<<20+4*1500 || last < "3000.jsonl" {
+			t.Errorf("shift %g: %d windows of %d bytes up to %s", shift, len(windows), size, last)
+		}
+	}
+	if len(met) < 3000 {
+		t.Errorf("all shifts together have %d files", len(met))
+	}
+	if all, err := source.Windows(split, 1<<40, .5); err != nil || len(all) != 1 || !all[0].Equal(split) {
+		t.Errorf("all of it: %d windows, %v", len(all), err)
+	}
+}
+
+// A folder of small files is few splits.
+func ExampleCombine() {
+	var splits []data.Split
+	for i := range 10_000 {
+		splits = append(splits, data.Split{Path: fmt.Sprintf("dump/%04d.jsonl", i), Format: source.FormatJSONL, Size: 2000, End: -1})
+	}
+	combined := source.Combine(splits, 0)
+	fmt.Println(len(combined), "splits, the first of", len(combined[0].Files), "files")
+	// Output: 65 splits, the first of 156 files
+}
