@@ -148,33 +148,31 @@ func (a *answer) Close() error {
 // retries is how often what broke off is taken up again without getting further.
 const retries = 3
 
-// list returns the objects of a bucket whose keys begin with prefix. The client repeats
-// a request that fails, but none of which the answer breaks off: that is done here, from
-// the last object on.
-func list(ctx context.Context, s *minio.Core, bucket, prefix string) (found []minio.ObjectInfo, err error) {
+// list calls found with the objects of a bucket whose keys begin with prefix. The client
+// repeats a request that fails, but none of which the answer breaks off: that is done
+// here, from the last object on.
+func list(ctx context.Context, s *minio.Core, bucket, prefix string, found func(minio.ObjectInfo)) error {
+	last := ""
 	for try := 0; ; try++ {
 		inner, cancel := context.WithCancel(ctx)
-		o := minio.ListObjectsOptions{Prefix: prefix, Recursive: true}
-		had := len(found)
-		if had > 0 {
-			o.StartAfter = found[had-1].Key
-		}
-		err = nil
-		for o := range s.Client.ListObjects(inner, bucket, o) {
+		before := last
+		var err error
+		for o := range s.Client.ListObjects(inner, bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true, StartAfter: last}) {
 			if err = o.Err; err != nil {
 				break
 			}
-			found = append(found, o)
+			found(o)
+			last = o.Key
 		}
 		cancel() // ends the listing
-		if len(found) > had {
+		if last != before {
 			try = 0
 		}
 		if err == nil { // a listing that ctx ends says nothing
-			return found, ctx.Err()
+			return ctx.Err()
 		}
 		if try == retries || ctx.Err() != nil || errors.As(err, new(minio.ErrorResponse)) || errors.As(err, new(*url.Error)) {
-			return found, err
+			return err
 		}
 	}
 }
@@ -276,11 +274,7 @@ func Find(ctx context.Context, arg string) (found []FileInfo, err error) {
 			return nil, fmt.Errorf("%s: %w", arg, err)
 		}
 	}
-	listed, err := list(ctx, s, bucket, prefix)
-	if err != nil {
-		return nil, explained(arg, err)
-	}
-	for _, o := range listed {
+	err = list(ctx, s, bucket, prefix, func(o minio.ObjectInfo) {
 		take := false
 		switch {
 		case strings.HasSuffix(o.Key, "/"): // a folder's mark
@@ -294,6 +288,9 @@ func Find(ctx context.Context, arg string) (found []FileInfo, err error) {
 		if take {
 			found = append(found, FileInfo{Path: scheme + bucket + "/" + o.Key, Size: o.Size, ModTime: o.LastModified, ETag: o.ETag})
 		}
+	})
+	if err != nil {
+		return nil, explained(arg, err)
 	}
 	slices.SortFunc(found, func(a, b FileInfo) int { return strings.Compare(a.Path, b.Path) })
 	return found, nil

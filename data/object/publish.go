@@ -54,15 +54,17 @@ func Publish(ctx context.Context, dir string, files []string, marker, prefix str
 		if !is {
 			continue
 		}
-		there, err := list(ctx, s, bucket, folder+"/")
+		var old []string
+		err := list(ctx, s, bucket, folder+"/", func(o minio.ObjectInfo) {
+			if !fresh[o.Key] {
+				old = append(old, o.Key)
+			}
+		})
 		if err != nil {
 			return explained(prefix, err)
 		}
-		for _, o := range there {
-			if fresh[o.Key] {
-				continue
-			}
-			if err := s.RemoveObject(ctx, bucket, o.Key, minio.RemoveObjectOptions{}); err != nil {
+		for _, key := range old {
+			if err := s.RemoveObject(ctx, bucket, key, minio.RemoveObjectOptions{}); err != nil {
 				return explained(prefix, err)
 			}
 		}
