@@ -22,7 +22,7 @@ const (
 
 // buffers are those of texts that were closed: to clear a new one takes longer than to
 // read a small file.
-var buffers = sync.Pool{New: func() any { return make([]byte, minBuffer) }}
+var buffers = sync.Pool{New: func() any { return new([minBuffer]byte) }}
 
 // Text is a split of text that is cut into records: buffered, and the records
 // decoded. A file in an encoding that has no line feed of its own, UTF-16, is
@@ -70,7 +70,7 @@ func openText(split data.Split, o data.ReaderOptions) (*Text, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Text{Reader: in, src: in, base: split.Start, buf: buffers.Get().([]byte), decoder: decoder, named: o.Encoding != ""}
+	t := &Text{Reader: in, src: in, base: split.Start, buf: buffers.Get().(*[minBuffer]byte)[:], decoder: decoder, named: o.Encoding != ""}
 	if split.Start > 0 {
 		return t, nil
 	}
@@ -273,7 +273,7 @@ func (t *Text) Close() error {
 		t.err = os.ErrClosed
 	}
 	if len(t.buf) == minBuffer {
-		buffers.Put(t.buf)
+		buffers.Put((*[minBuffer]byte)(t.buf))
 	}
 	t.buf, t.r, t.w = nil, 0, 0
 	return t.Reader.Close()
