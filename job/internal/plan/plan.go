@@ -141,6 +141,10 @@ const (
 	furtherSeconds = 1.8e-6
 )
 
+// splitSeconds is what the tasks of a split take of one core beside its documents: half
+// of it before the join, half with the tables (job/docs/benchmarks/run.md).
+const splitSeconds = 16e-3
+
 // Seconds of one core that a library takes: for each document of the night, which is
 // looked up there and added to it, and for each of the library, which streams past.
 // From runs with a library of up to 153,000 documents (job/docs/benchmarks/plan.md).
@@ -190,7 +194,9 @@ func New(ctx context.Context, cfg config.Config, inputs []string, o Options) (*P
 
 // sample reads a sample of the inputs.
 func sample(ctx context.Context, cfg config.Config, inputs []string, o Options) (*sampler, error) {
+	began := spent()
 	splits, err := input.Expand(inputs, cfg.Input, nil)
+	listing := spent() - began
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +204,7 @@ func sample(ctx context.Context, cfg config.Config, inputs []string, o Options) 
 		return nil, err
 	}
 	p := &Plan{Splits: len(splits), LengthClasses: map[string]int{}}
-	s := &sampler{plan: p, cfg: cfg}
+	s := &sampler{plan: p, cfg: cfg, listing: listing}
 	if err := s.read(ctx, splits, o); err != nil {
 		return nil, err
 	}
@@ -250,6 +256,7 @@ type sampler struct {
 	views []data.View   // of those with something to compare, equal ones once
 	units *mapper.Units // the same
 
+	listing  float64    // seconds of one core that listing the input took
 	consumed int64      // bytes of the pieces that were read, as they stand in the files
 	counted  int64      // documents of these
 	seconds  float64    // of processor time that reading them took
@@ -582,6 +589,8 @@ func (s *sampler) preset(ctx context.Context, name string, workers int) (preset,
 	if l := s.plan.Library; l != nil {
 		p.Library = n*nightSeconds + float64(l.Documents)*earlierSeconds
 	}
+	tasks := float64(s.splits) * splitSeconds
+	p.Fingerprint, p.Match = s.listing+p.Fingerprint+tasks/2/cores, p.Match+tasks/2/cores
 	p.Total = p.Fingerprint + p.Match + p.Clean + p.Library
 	printed := n * (tableDisk[verified] + s.ids/4) // ids are packed
 	p.Disk, p.Scratch = int64(printed), int64(n*(scratchDisk[verified]+s.ids))
@@ -591,7 +600,7 @@ func (s *sampler) preset(ctx context.Context, name string, workers int) (preset,
 	if s.plan.Library != nil { // the same columns, and samples
 		p.Growth = int64(printed + n*s.learn*s.sites*sampledPage)
 	}
-	p.CPU = p.Library + p.Match*cores + n*(s.reading+s.printing[verified])*(1+s.learn)
+	p.CPU = s.listing + tasks/2 + p.Library + p.Match*cores + n*(s.reading+s.printing[verified])*(1+s.learn)
 	if source.Extracts(s.format) {
 		p.Disk += int64(n * s.packed) // the extracted texts
 	}
