@@ -56,12 +56,13 @@ func totalSize(splits []data.Split) (n int64) {
 
 // alike reports whether two splits are of whole files that can be read as one.
 func alike(a, b data.Split) bool {
-	switch a.Format {
-	case FormatJSONL, FormatWARC, FormatWET:
-	default:
-		return false
-	}
-	return a.Format == b.Format && whole(a) && whole(b) && filepath.Ext(a.Path) == filepath.Ext(b.Path) && object.Is(a.Path) == object.Is(b.Path)
+	return together(a.Format) && a.Format == b.Format && whole(a) && whole(b) && filepath.Ext(a.Path) == filepath.Ext(b.Path) && object.Is(a.Path) == object.Is(b.Path)
+}
+
+// together reports whether small files of a format are put together: records of one are
+// read, and written to a clean dump, like those of any other.
+func together(format string) bool {
+	return format == FormatJSONL || format == FormatWARC || format == FormatWET
 }
 
 // whole reports whether a split is all of its files.

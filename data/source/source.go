@@ -251,7 +251,7 @@ func Expand(args []string, o ExpandOptions) ([]data.Split, error) {
 		o.SplitBytes = defaultSplitBytes
 	}
 	var paths []string
-	found := listing{met: make(map[string]bool), objects: make(map[string]object.FileInfo)}
+	found := listing{met: make(map[string]bool), objects: make(map[string]object.FileInfo), looked: make(map[string]int)}
 	for _, arg := range args {
 		of, err := o.find(arg, found)
 		if errors.Is(err, errOwn) {
@@ -274,10 +274,9 @@ func Expand(args []string, o ExpandOptions) ([]data.Split, error) {
 		return nil, fmt.Errorf("%w: name files, folders, patterns, or - for standard input", ErrNoInput)
 	}
 	var splits []data.Split
-	strange := ""                 // what to do about the first of them
-	known := make(map[string]int) // objects that were looked into, by extension
+	strange := "" // what to do about the first of them
 	for _, path := range paths {
-		s, err := splitsOf(path, found.objects[path], known, o)
+		s, err := found.splitsOf(path, o)
 		if found.met[path] && errors.Is(err, ErrFormat) {
 			if o.Ignored != nil && !aside(path) {
 				o.Ignored(path)
@@ -327,8 +326,9 @@ func once(paths []string) []string {
 
 // listing is what is known of the files that were found.
 type listing struct {
-	met     map[string]bool // in a folder, not named
-	objects map[string]object.FileInfo
+	met     map[string]bool            // in a folder, not named
+	objects map[string]object.FileInfo // as a store lists them
+	looked  map[string]int             // objects that were looked into, by file name extension
 }
 
 // find lists the files of one argument, and notes in l what it knows of them.
@@ -468,9 +468,8 @@ func walk(dir string, skip func(string) bool) ([]string, error) {
 // of the others, if it does.
 const lookedInto = 100
 
-// splitsOf returns the splits of the file at path; known is of an object what its
-// listing says, and looked counts the objects that were looked into.
-func splitsOf(path string, known object.FileInfo, looked map[string]int, o ExpandOptions) ([]data.Split, error) {
+// splitsOf returns the splits of the file at path.
+func (l listing) splitsOf(path string, o ExpandOptions) ([]data.Split, error) {
 	split := data.Split{Path: path, Format: o.Format, Size: -1, End: -1}
 	if path == "-" {
 		if split.Format == "" {
@@ -478,22 +477,21 @@ func splitsOf(path string, known object.FileInfo, looked map[string]int, o Expan
 		}
 		return []data.Split{split}, nil
 	}
-	info, err := known, error(nil)
-	if info.Path == "" {
-		info, err = object.Stat(path)
-	}
-	if err != nil {
-		return nil, err
+	info, listed := l.objects[path]
+	if !listed {
+		var err error
+		if info, err = object.Stat(path); err != nil {
+			return nil, err
+		}
 	}
 	if info.Size < 0 {
 		return nil, fmt.Errorf("%w: %s is a pipe, a socket or a device: name a file, or - for standard input", ErrFormat, path)
 	}
 	split.Size = info.Size
-	if known.Path != "" && split.Size < o.SplitBytes/4 {
+	if listed && split.Size < o.SplitBytes/4 {
 		format, ext := named(path)
-		format = cmp.Or(split.Format, format)
-		if format == FormatJSONL || format == FormatWARC || format == FormatWET {
-			if looked[ext]++; looked[ext] > lookedInto {
+		if format = cmp.Or(split.Format, format); together(format) {
+			if l.looked[ext]++; l.looked[ext] > lookedInto {
 				split.Format = format
 				return []data.Split{split}, nil
 			}

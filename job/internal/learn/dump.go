@@ -83,7 +83,7 @@ func readSplit(ctx context.Context, in *intake.Intake, i int, advance func(int64
 	rec := &in.Records[i]
 	rec.Source, rec.Skipped = in.Splits[i].Path, map[string]int64{}
 	options := in.Options
-	rec.ReadingInto(&options, in.Splits[i])
+	rec.NoteFiles(&options, in.Splits[i])
 	err = input.EachDocument(ctx, in.Splits[i], options, func(n int64) {
 		rec.Bytes += n
 		advance(n)

@@ -68,7 +68,7 @@ type Pipeline[T any] struct {
 
 // Open opens the split of a task. Its record gets what is to be said of its files. tell is called with the bytes of the input as they are read.
 func Open[T any](split data.Split, o data.ReaderOptions, rec *rundir.TaskRecord, tell func(int64)) (*Pipeline[T], error) {
-	rec.ReadingInto(&o, split)
+	rec.NoteFiles(&o, split)
 	in, err := source.Open(split, o)
 	if err != nil {
 		return nil, err

@@ -583,9 +583,9 @@ func (r *TaskRecord) Unread() bool {
 	return r.RowsOut == 0 && slices.ContainsFunc(r.Files, func(n FileNote) bool { return n.Kind == FileUnread })
 }
 
-// ReadingInto has readers note in r what they tell of their files, which are those of a
-// split.
-func (r *TaskRecord) ReadingInto(o *data.ReaderOptions, split data.Split) {
+// NoteFiles sets the options so that readers of a split note in r what they tell of its
+// files.
+func (r *TaskRecord) NoteFiles(o *data.ReaderOptions, split data.Split) {
 	o.Missing = func(m *data.NoColumn) { r.Note(FileNote{File: m.File, Kind: FileMissing, What: m.Problem()}) }
 	o.Unread = func(u *data.Unreadable) {
 		n := FileNote{File: u.File, Kind: FileUnread, What: u.Error()}
