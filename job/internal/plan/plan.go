@@ -259,7 +259,8 @@ type sampler struct {
 	listing  float64    // seconds of one core that listing the input took
 	consumed int64      // bytes of the pieces that were read, as they stand in the files
 	counted  int64      // documents of these
-	seconds  float64    // of processor time that reading them took
+	seconds  float64    // of processor time that reading those of timed pieces took
+	timed    int64      // documents of these
 	perByte  float64    // documents; a split counts by its size
 	reading  float64    // seconds of one core, for a document
 	printing [2]float64 // the same for fingerprints without and with sketches
@@ -284,6 +285,7 @@ const (
 	sampleSplits = 64
 	leastPiece   = 64 << 10
 	firstPiece   = 256 << 10 // of slow documents, at first: how long it takes says how much is read of the others
+	timedPieces  = 4         // of Parquet and Arrow, whose first documents wait for whole pages and dictionaries: these pieces are long, and only they are timed
 )
 
 // read takes the first documents of pieces of splits that are spread evenly.
@@ -295,18 +297,30 @@ func (s *sampler) read(ctx context.Context, splits []data.Split, o Options) erro
 	if method.LearnsTemplates(rundir.CommandRun, &s.cfg) {
 		s.learn = boilerplate.SampledShare(splits)
 	}
+	pieces := make(map[string]int) // splits of a file
+	for _, split := range splits {
+		pieces[split.Path]++
+	}
 	began := time.Now()
-	documents, size := 0.0, 0.0 // of the splits that are looked into
+	documents, bytes := 0.0, 0.0 // of the splits that are looked into
 	for i := range n {
 		split := splits[i*len(splits)/n]
 		left := sampleTime - time.Since(began)
 		counted, consumed := s.counted, s.consumed
-		if err := s.readSplit(ctx, split, each, s.pieceOf(left, n-i), left/time.Duration(n-i), advance); err != nil {
+		size, timed := s.pieceOf(left, n-i), true
+		if source.Bounded(split) {
+			if timed = i%max(n/timedPieces, 1) == 0; timed {
+				size = sampleBytes / timedPieces
+			} else {
+				size = leastPiece
+			}
+		}
+		if err := s.readSplit(ctx, split, each, size, left/time.Duration(n-i), timed, advance); err != nil {
 			return err
 		}
 		if counted, consumed = s.counted-counted, s.consumed-consumed; consumed > 0 {
-			of := sizeOf(split, consumed)
-			documents, size = documents+of*float64(counted)/float64(consumed), size+of
+			of := sizeOf(split, pieces[split.Path], consumed)
+			documents, bytes = documents+of*float64(counted)/float64(consumed), bytes+of
 		}
 	}
 	s.plan.SampledFrom, s.plan.Sampled = n, len(s.docs)
@@ -315,21 +329,22 @@ func (s *sampler) read(ctx context.Context, splits []data.Split, o Options) erro
 			s.plan.Bytes += max(split.Size, 0)
 		}
 	}
-	if s.counted > 0 {
-		s.reading = s.seconds / float64(s.counted)
+	if s.timed > 0 {
+		s.reading = s.seconds / float64(s.timed)
 	}
-	if size > 0 {
-		s.perByte = documents / size
+	if bytes > 0 {
+		s.perByte = documents / bytes
 	}
 	s.plan.Documents = max(int64(s.perByte*float64(s.plan.Bytes)), s.counted)
 	return nil
 }
 
-// sizeOf is how many bytes of a file a split is, of which so many were read.
-func sizeOf(s data.Split, consumed int64) float64 {
+// sizeOf is how many bytes of a file a split is, one of so many of it, of which so many
+// bytes were read.
+func sizeOf(s data.Split, pieces int, consumed int64) float64 {
 	switch {
 	case source.Bounded(s): // in rows
-		return float64(consumed)
+		return max(float64(s.Size)/float64(pieces), float64(consumed))
 	case s.End >= 0:
 		return float64(s.End - s.Start)
 	}
@@ -351,7 +366,7 @@ func (s *sampler) pieceOf(left time.Duration, splits int) int64 {
 // readSplit reads about so many bytes of a split: keeps the first documents of its
 // pieces, and counts all. If there are fewer than it is to keep, it begins again
 // with more bytes, as long as there is time.
-func (s *sampler) readSplit(ctx context.Context, split data.Split, keep int, size int64, left time.Duration, advance func(int64)) error {
+func (s *sampler) readSplit(ctx context.Context, split data.Split, keep int, size int64, left time.Duration, timed bool, advance func(int64)) error {
 	began := time.Now()
 	before := *s
 	skipped := s.plan.Skipped
@@ -363,7 +378,7 @@ func (s *sampler) readSplit(ctx context.Context, split data.Split, keep int, siz
 		kept := 0
 		for i, w := range windows {
 			most := keep*(i+1)/len(windows) - (len(s.docs) - len(before.docs))
-			if err := s.readPiece(ctx, w, most, size, w.End != split.End); err != nil {
+			if err := s.readPiece(ctx, w, most, size, w.End != split.End, timed); err != nil {
 				return err
 			}
 			kept = len(s.docs) - len(before.docs)
@@ -373,7 +388,7 @@ func (s *sampler) readSplit(ctx context.Context, split data.Split, keep int, siz
 			advance(int64(kept))
 			return nil
 		}
-		s.docs, s.consumed, s.counted, s.seconds = before.docs, before.consumed, before.counted, before.seconds
+		s.docs, s.consumed, s.counted, s.seconds, s.timed = before.docs, before.consumed, before.counted, before.seconds, before.timed
 		s.plan.Skipped = skipped
 	}
 }
@@ -381,7 +396,7 @@ func (s *sampler) readSplit(ctx context.Context, split data.Split, keep int, siz
 // readPiece keeps the first documents of a piece of a split, and counts all: of
 // Parquet those of its first bytes. Where a piece is cut, what is cut off is no
 // record.
-func (s *sampler) readPiece(ctx context.Context, piece data.Split, keep int, size int64, cut bool) (err error) {
+func (s *sampler) readPiece(ctx context.Context, piece data.Split, keep int, size int64, cut, timed bool) (err error) {
 	options := s.cfg.Input.ReaderOptions()
 	options.Unverified, options.KeepRaw = true, true
 	began := spent()
@@ -421,7 +436,10 @@ func (s *sampler) readPiece(ctx context.Context, piece data.Split, keep int, siz
 	if !cut || documents == 0 {
 		s.plan.Skipped += last
 	}
-	s.seconds += spent() - began
+	if timed {
+		s.seconds += spent() - began
+		s.timed += int64(documents)
+	}
 	s.consumed += in.Consumed()
 	s.counted += int64(documents)
 	return nil
