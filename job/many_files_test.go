@@ -1,14 +1,16 @@
 package job_test
 
 import (
-	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
@@ -72,7 +74,7 @@ func TestManySmallFiles(t *testing.T) {
 	}
 	runJob(t, 2, req) // it is finished
 
-	// A line that is damaged, and an encoding, are told of the file that has them.
+	// A line that is damaged is told of the file that has it.
 	bad := filepath.Join(small, "0500.jsonl")
 	jsonl(t, bad, `{"id":"500","text":"cut off`)
 	req.Out, req.Config.Input.MaxBad = filepath.Join(dir, "bad"), "1"
@@ -88,12 +90,64 @@ func TestManySmallFiles(t *testing.T) {
 	if strings.Count(rows, "\n") != 1 || !strings.Contains(rows, bad) {
 		t.Errorf("quarantined: %s", rows)
 	}
-	// One that is changed afterwards is named.
+	// One that is another afterwards is noticed: by its digest, or by its size.
 	last := filepath.Join(small, "0999.jsonl")
-	jsonl(t, last, readFile(t, last)+"{}")
+	was := readFile(t, last)
 	req.Engine = local.New(2)
-	if _, err := job.Run(t.Context(), req); !errors.Is(err, rundir.ErrOther) {
-		t.Errorf("one of the files has grown: %v", err)
+	for what, c := range map[string]struct{ text, want string }{
+		"of that size": {strings.Replace(was, `"text":"`, `"text":"A`, 1)[:len(was)-3] + `"}` + "\n", "files behind it has changed since the run began"},
+		"larger":       {was + "{}\n", "another input"},
+	} {
+		if err := os.WriteFile(last, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := job.Run(t.Context(), req); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("one of the files is another, %s: %v", what, err)
+		}
+	}
+}
+
+// A file that cannot be read costs the others of its split nothing: not their documents,
+// nor their part of the clean dump, in a run and in one against a reference.
+func TestUnreadAmongSmallFiles(t *testing.T) {
+	const files = 200
+	dir := t.TempDir()
+	_, against := againstInput(t, dir)
+	in := filepath.Join(dir, "small")
+	if err := os.Mkdir(in, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	z, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	broken := ""
+	for i := range files {
+		packed := z.EncodeAll(fmt.Appendf(nil, "{\"id\":\"%d\",\"text\":%q}\n", i, text(uint64(i), 80)), nil)
+		path := filepath.Join(in, fmt.Sprintf("%04d.jsonl.zst", i))
+		if i == 0 { // a dictionary that is none
+			broken, packed = path, append([]byte("\x5d\x2a\x4d\x18\x0d\x00\x00\x00\x28\xb5\x2f\xfdno frame!"), packed...)
+		}
+		if err := os.WriteFile(path, packed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, cfg := range map[string]config.Config{"run": config.Default(), "against": against} {
+		cfg.Input = config.Default().Input
+		s := runAgainst(t, 2, []string{in}, filepath.Join(dir, name), cfg)
+		if s.Splits >= files || len(s.Unreadable) != 1 || s.Unreadable[0].File != broken || s.Documents != files-1 || s.Kept+s.Dropped != files-1 {
+			t.Errorf("%s: %d splits, unreadable %v, %d documents, %d kept", name, s.Splits, s.Unreadable, s.Documents, s.Kept)
+		}
+		unpack, err := zstd.NewReader(strings.NewReader(cleanDump(t, filepath.Join(dir, name))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		clean, err := io.ReadAll(unpack)
+		unpack.Close()
+		if n := int64(strings.Count(string(clean), "\n")); err != nil || n != s.Kept || n == 0 {
+			t.Errorf("%s: %d documents in the clean dump, %d are kept, %v", name, n, s.Kept, err)
+		}
 	}
 }
 

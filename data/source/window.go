@@ -22,9 +22,9 @@ const windowBytes = 256 << 10
 // many bytes of its file. The pieces are spread evenly if records can be found in the
 // middle of the file: in plain JSONL, WARC and WET, and in these with one gzip member
 // for each record. Otherwise there is one piece, the beginning. Of a split of several
-// files each piece is some of these, whole. The last record of a
-// piece may be cut off. A split of Parquet or Arrow is returned whole: its reader stops
-// when enough is consumed (see Bounded).
+// files each piece is some of these, whole. The last record of a piece may be cut off. A
+// split of Parquet or Arrow is returned whole: its reader stops when enough is consumed
+// (see Bounded).
 //
 // shift, 0 to 1, selects other documents: it moves the pieces by that share of the
 // distance between two of them.

@@ -13,10 +13,9 @@ import (
 )
 
 // Expand lists the splits of the inputs, as source.Expand does, and puts small files
-// together, as source.Combine does. It skips run
-// directories and libraries inside input folders, so that you can write runs
-// into the folder of the dump and do not read them back the next time. ignored
-// is called with the path of each file that is not read.
+// together, as source.Combine does. It skips run directories and libraries inside input
+// folders, so that you can write runs into the folder of the dump and do not read them
+// back the next time. ignored is called with the path of each file that is not read.
 func Expand(inputs []string, in config.Input, ignored func(path string)) ([]data.Split, error) {
 	splits, err := ExpandFiles(inputs, in, ignored)
 	return source.Combine(splits, in.SplitBytes), err

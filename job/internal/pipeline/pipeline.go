@@ -66,7 +66,8 @@ type Pipeline[T any] struct {
 	free, work, ordered chan *Batch[T]
 }
 
-// Open opens the split of a task. Its record gets what is to be said of its files. tell is called with the bytes of the input as they are read.
+// Open opens the split of a task. Its record gets what is to be said of its files. tell
+// is called with the bytes of the input as they are read.
 func Open[T any](split data.Split, o data.ReaderOptions, rec *rundir.TaskRecord, tell func(int64)) (*Pipeline[T], error) {
 	rec.NoteFiles(&o, split)
 	in, err := source.Open(split, o)

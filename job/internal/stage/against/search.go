@@ -122,10 +122,10 @@ func (w *againstWriter) create(options data.ReaderOptions, workers int) error {
 	if w.quarantine, err = pipeline.CreateQuarantine(job.Dir, task); err != nil {
 		return err
 	}
-	if !job.Cleans() || w.rec.Unread() {
+	split := job.Splits[task]
+	if !job.Cleans() || w.rec.Unread() && len(split.Files) == 0 { // of several files only the first was tried
 		return nil
 	}
-	split := job.Splits[task]
 	if path, err = job.Dir.Part(rundir.Clean, task, clean.Extension(split)); err != nil {
 		return err
 	}
