@@ -64,6 +64,11 @@ type ReaderOptions struct {
 	// sound split again and compares its Digest before anything is kept.
 	Unverified bool
 
+	// RawAlone, if not nil, is asked before each line of JSON whether Raw is all that is
+	// needed of it. Such a line is not parsed, and taken for a document. It is for who
+	// reads a split again of which no record was bad, and compares its Digest.
+	RawAlone func() bool
+
 	// Once gives out what a gzip member holds that is too large to be held before
 	// its checksum was read, where such a member is else inflated twice. Read
 	// returns ErrBroken if it turns out to be damaged: nothing that came of the
@@ -167,8 +172,8 @@ type SourceReader interface {
 	// Consumed is the number of bytes of the input file, compressed as they
 	// stand, that were read so far: for progress.
 	Consumed() int64
-	// Digest is the SHA-256, in hexadecimal, of the split's bytes as they
-	// stand in the file; of a split that is the whole file, what sha256sum
+	// Digest is the XXH3 of 128 bits, in hexadecimal, of the split's bytes as they
+	// stand in the file; of a split that is the whole file, what xxhsum -H128
 	// says; of one of several files, that of their digests, a line each. It is empty
 	// before Read returned io.EOF.
 	Digest() string

@@ -190,8 +190,9 @@ func (w *Writer) keep(doc *data.Document, s *seen) error {
 		return nil
 	case source.FormatJSONL:
 		if s == nil {
-			w.line.Write(doc.Raw)
-		} else if err := s.appendJSON(&w.line, doc.Raw); err != nil {
+			return w.write(doc.Raw, w.end)
+		}
+		if err := s.appendJSON(&w.line, doc.Raw); err != nil {
 			return fmt.Errorf("clean: %s: %w", w.path, err)
 		}
 		w.line.Write(w.end)
@@ -218,12 +219,18 @@ func (w *Writer) keep(doc *data.Document, s *seen) error {
 			return fmt.Errorf("clean: %s: %w", w.path, err)
 		}
 	}
-	_, err := w.out.Write(w.line.Bytes())
+	err := w.write(w.line.Bytes())
 	if data.MemoryOf(w.line.Cap()) > 0 {
 		w.line = bytes.Buffer{} // it has grown with a large document
 	}
-	if err != nil {
-		return fmt.Errorf("clean: %w", err)
+	return err
+}
+
+func (w *Writer) write(pieces ...[]byte) error {
+	for _, p := range pieces {
+		if _, err := w.out.Write(p); err != nil {
+			return fmt.Errorf("clean: %w", err)
+		}
 	}
 	return nil
 }

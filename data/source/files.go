@@ -1,15 +1,13 @@
 package source
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"hash"
 	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/internal/stream"
 	"github.com/neardup/neardup/data/object"
 )
 
@@ -78,12 +76,12 @@ type filesReader struct {
 
 	in   data.SourceReader // nil before the first file, and between two
 	read int64             // bytes of the files before in
-	sum  hash.Hash         // of their digests
+	sum  stream.Sum        // of their digests
 	err  error             // that ended the reading
 }
 
 func openFiles(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
-	r := &filesReader{options: o, sum: sha256.New()}
+	r := &filesReader{options: o}
 	for one := range split.OfFiles() {
 		r.files = append(r.files, one)
 	}
@@ -127,7 +125,7 @@ func (r *filesReader) Read(doc *data.Document) error {
 // last.
 func (r *filesReader) end() error {
 	r.read += r.in.Consumed()
-	r.sum.Write([]byte(r.in.Digest() + "\n"))
+	_, _ = io.WriteString(&r.sum, r.in.Digest()+"\n") // it never fails
 	err := r.in.Close()
 	r.in = nil
 	switch {
@@ -150,7 +148,7 @@ func (r *filesReader) Digest() string {
 	if !errors.Is(r.err, io.EOF) {
 		return ""
 	}
-	return hex.EncodeToString(r.sum.Sum(nil))
+	return r.sum.String()
 }
 
 // Encoding is that of the file which is being read.

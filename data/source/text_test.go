@@ -71,7 +71,7 @@ func readTexts(t testing.TB, path string, e source.ExpandOptions, o data.ReaderO
 			}
 			texts = append(texts, string(doc.Text))
 		}
-		if len(r.Digest()) != 64 {
+		if len(r.Digest()) != 32 {
 			t.Errorf("digest %q", r.Digest())
 		}
 		encodings = append(encodings, r.Encoding())

@@ -184,6 +184,12 @@ func (r *reader) Read(doc *data.Document) error {
 		if space(line, 0) == len(line) {
 			continue
 		}
+		if alone := r.opts.RawAlone; alone != nil && alone() {
+			doc.Reset()
+			doc.Offset, doc.Raw = offset, append(doc.Raw, r.UTF8(line)...)
+			r.Shed()
+			return nil
+		}
 		return r.parse(doc, r.UTF8(line), offset, whole)
 	}
 }

@@ -158,6 +158,42 @@ func TestKeepRaw(t *testing.T) {
 	}
 }
 
+// TestRawAlone asks for the fields of every third line only: of the others it gets Raw
+// and offset, and no line is asked about twice or passed over.
+func TestRawAlone(t *testing.T) {
+	var content strings.Builder
+	content.WriteString("\ufeff")
+	for i := range 1000 {
+		fmt.Fprintf(&content, "{\"id\":\"%d\",\"text\":\"%s\"}%s\n%s", i, strings.Repeat("甲 \\n", i%97), strings.Repeat("\r", i%2), strings.Repeat(" \n", i%5/4))
+	}
+	all := open(t, content.String(), data.ReaderOptions{KeepRaw: true})
+	asked, line := 0, 0
+	some := open(t, content.String(), data.ReaderOptions{KeepRaw: true, RawAlone: func() bool { asked++; return line%3 > 0 }})
+	var want, got data.Document
+	for {
+		err, other := all.Read(&want), some.Read(&got)
+		if !errors.Is(other, err) {
+			t.Fatalf("line %d: %v, and %v", line, err, other)
+		}
+		if err != nil {
+			break
+		}
+		if line%3 > 0 {
+			want.ID, want.Text = nil, nil
+		}
+		if string(got.Raw) != string(want.Raw) || string(got.ID) != string(want.ID) || string(got.Text) != string(want.Text) || got.Offset != want.Offset {
+			t.Fatalf("line %d: got %q of id %q, want %q", line, got.Raw, got.ID, want.Raw)
+		}
+		line++
+	}
+	if line != 1000 || asked != line || some.Digest() != all.Digest() || some.Digest() == "" {
+		t.Errorf("%d lines, asked of %d, digests %s and %s", line, asked, some.Digest(), all.Digest())
+	}
+	if err := errors.Join(all.Close(), some.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // FuzzRead compares with encoding/json: what is valid, and what it says.
 func FuzzRead(f *testing.F) {
 	for _, s := range []string{

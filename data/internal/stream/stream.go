@@ -8,15 +8,15 @@ package stream
 import (
 	"bufio"
 	"bytes"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"math"
 	"os"
 	"sync/atomic"
+
+	"github.com/zeebo/xxh3"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/object"
@@ -70,12 +70,25 @@ type Raw struct {
 	close    func() error
 	consumed atomic.Int64
 	stopped  atomic.Bool // reading fails
-	sum      hash.Hash
+	sum      Sum
+}
+
+// Sum is the digest of what is written to it, XXH3 of 128 bits. It finds accidents, not
+// forgers.
+type Sum struct{ h xxh3.Hasher }
+
+// Write adds bytes; it never fails.
+func (s *Sum) Write(p []byte) (int, error) { return s.h.Write(p) }
+
+// String is the digest in hexadecimal, as xxhsum -H128 prints it.
+func (s *Sum) String() string {
+	sum := s.h.Sum128().Bytes()
+	return hex.EncodeToString(sum[:])
 }
 
 // OpenRaw opens the bytes of a split, with the options Stdin and Open.
 func OpenRaw(split data.Split, o data.ReaderOptions) (*Raw, error) {
-	r := &Raw{sum: sha256.New(), close: func() error { return nil }}
+	r := &Raw{close: func() error { return nil }}
 	if split.Path == "-" {
 		if r.src = o.Stdin; r.src == nil {
 			r.src = os.Stdin
@@ -108,7 +121,7 @@ func (r *Raw) Read(p []byte) (int, error) {
 	}
 	n, err := r.src.Read(p)
 	if n > 0 {
-		r.sum.Write(p[:n])
+		_, _ = r.sum.Write(p[:n]) // it never fails
 		r.consumed.Add(int64(n))
 	}
 	return n, err
@@ -120,11 +133,11 @@ func (r *Raw) Interrupt() { r.stopped.Store(true) }
 // Consumed is the number of bytes read.
 func (r *Raw) Consumed() int64 { return r.consumed.Load() }
 
-// Digest is the SHA-256 of the bytes read, in hexadecimal.
-func (r *Raw) Digest() string { return hex.EncodeToString(r.sum.Sum(nil)) }
+// Digest is the Sum of the bytes read.
+func (r *Raw) Digest() string { return r.sum.String() }
 
-// Digest is the SHA-256, in hexadecimal, of sections of a file one after the
-// other, each of which is an offset and a length; nil means all of it.
+// Digest is the Sum of sections of a file one after the other, each of which is an
+// offset and a length; nil means all of it.
 func Digest(path string, sections [][2]int64) (string, error) {
 	f, err := object.Open(path)
 	if err != nil {
@@ -134,16 +147,16 @@ func Digest(path string, sections [][2]int64) (string, error) {
 	if sections == nil {
 		sections = [][2]int64{{0, math.MaxInt64}}
 	}
-	sum := sha256.New()
+	var sum Sum
 	for _, s := range sections {
 		if _, err := f.Seek(s[0], io.SeekStart); err != nil {
 			return "", err
 		}
-		if _, err := io.Copy(sum, io.LimitReader(f, s[1])); err != nil {
+		if _, err := io.Copy(&sum, io.LimitReader(f, s[1])); err != nil {
 			return "", err
 		}
 	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
+	return sum.String(), nil
 }
 
 // Close closes the file; standard input stays open.
@@ -264,8 +277,8 @@ func (r *Reader) Rest() (int64, error) {
 	return n, err
 }
 
-// Digest is the SHA-256 of the split's bytes in the file, to its end also if
-// they are damaged; empty before the end was read.
+// Digest is the Sum of the split's bytes in the file, to its end also if they are
+// damaged; empty before the end was read.
 func (r *Reader) Digest() string { return r.digest }
 
 // Close ends the reading; it may be called at any time, and again.

@@ -2,7 +2,6 @@ package stream_test
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+	"github.com/zeebo/xxh3"
 	"go.uber.org/goleak"
 
 	"github.com/neardup/neardup/data"
@@ -72,7 +72,7 @@ func TestRead(t *testing.T) {
 				if !bytes.Equal(append(got, rest...), append(bytes.Clone(content), content...)) {
 					t.Errorf("%q of %d bytes: other bytes came out", c, size)
 				}
-				if want := fmt.Sprintf("%x", sha256.Sum256(packed)); r.Digest() != want || r.Consumed() != int64(len(packed)) {
+				if want := fmt.Sprintf("%x", xxh3.Hash128(packed).Bytes()); r.Digest() != want || r.Consumed() != int64(len(packed)) {
 					t.Errorf("%q of %d bytes: digest %s, want %s; consumed %d of %d", c, size, r.Digest(), want, r.Consumed(), len(packed))
 				}
 				if err := r.Close(); err != nil {
@@ -94,7 +94,7 @@ func TestSplitOfAFile(t *testing.T) {
 	}
 	defer r.Close()
 	got, err := io.ReadAll(r)
-	if err != nil || string(got) != "3456" || r.Digest() != fmt.Sprintf("%x", sha256.Sum256(got)) || r.Consumed() != 4 {
+	if err != nil || string(got) != "3456" || r.Digest() != fmt.Sprintf("%x", xxh3.Hash128(got).Bytes()) || r.Consumed() != 4 {
 		t.Errorf("got %s, %v, digest %s, consumed %d", got, err, r.Digest(), r.Consumed())
 	}
 }
@@ -119,7 +119,7 @@ func TestCutOff(t *testing.T) {
 				if !errors.As(err, &damage) || !damage.Cut || damage.Bytes != int64(size) || damage.Offset != int64(whole*len(packed)) || !bytes.Equal(got, bytes.Repeat(content, whole)) {
 					t.Errorf("%q cut at %d of %d behind %d: %d bytes, error %v", c, size, len(packed), whole, len(got), err)
 				}
-				if rest, err := io.ReadAll(r); len(rest) > 0 || err != nil || r.Digest() != fmt.Sprintf("%x", sha256.Sum256(file)) {
+				if rest, err := io.ReadAll(r); len(rest) > 0 || err != nil || r.Digest() != fmt.Sprintf("%x", xxh3.Hash128(file).Bytes()) {
 					t.Errorf("%q cut at %d: %d bytes behind it, %v, digest %q", c, size, len(rest), err, r.Digest())
 				}
 				if err := r.Close(); err != nil {

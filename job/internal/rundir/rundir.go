@@ -328,7 +328,7 @@ func ReadManifest(path string) (m Manifest, err error) {
 
 // LayoutVersion is the version of the layout that this package writes. Version 1
 // has no table of texts.
-const LayoutVersion = 4
+const LayoutVersion = 5
 
 // HasTexts reports whether the run keeps the texts that it extracted, in the
 // folder Texts.
@@ -509,8 +509,9 @@ type TaskRecord struct {
 	Stage     string           `json:"stage"`
 	Task      int              `json:"task"`
 	Source    string           `json:"source,omitempty"`    // what the task read
-	Digest    string           `json:"digest,omitempty"`    // SHA-256 of the bytes it read
+	Digest    string           `json:"digest,omitempty"`    // XXH3 of 128 bits of the bytes it read
 	Bytes     int64            `json:"bytes"`               // of input
+	Text      int64            `json:"text,omitempty"`      // bytes of the texts of the documents that it fingerprinted
 	Files     []FileNote       `json:"files,omitempty"`     // what is wrong with files that it read, or special about them
 	Lost      int64            `json:"lost,omitempty"`      // bytes of its files that are damaged
 	Unchecked int64            `json:"unchecked,omitempty"` // compressed members of its files that have no checksum

@@ -165,6 +165,7 @@ func (p *parts) writers(job *engine.Job, rec *rundir.TaskRecord) []func(*batch) 
 			rec.Counts[row.LengthClass]++
 			rec.Languages[row.Language]++
 			rec.RowsOut++
+			rec.Text += int64(len(b.Docs[i].Text))
 			if none := b.Docs[i].None; none != "" {
 				rec.None.Add(none, string(template.Site(row.DocID)))
 			}

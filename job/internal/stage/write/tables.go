@@ -72,6 +72,7 @@ type writer struct {
 	lineage map[uint64]lineage.Lineage // by first document: ids of components and versions; only with a library
 	gone    []uint64                   // a bit for each row that the clean dump leaves out
 	removed int64                      // number of such rows
+	sampled []int64                    // rows to come whose texts are written once more
 	losses  *losses.Losses             // what sites lose to the clean dump
 }
 
@@ -391,9 +392,19 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	if annotates != nil {
 		defer func() { err = errors.Join(err, annotates.out.Abort()) }()
 	}
+	rec.Counts[countText] = was.Text
+	if err := w.sites(); err != nil {
+		return err
+	}
+	if w.sampled, err = texts.ReadRows(job.Dir.Path(rundir.StatePart(texts.SampledFolder, w.task))); err != nil {
+		return err
+	}
 	options := job.ReaderOptions()
 	options.KeepRaw, options.Workers = true, workers
 	options.Unverified = was.Lost == 0 // the digest below tells whether the file has changed
+	if was.RowsIn == was.RowsOut && annotates == nil {
+		options.RawAlone = func() bool { return !w.needs(rec.RowsIn) }
+	}
 	in, err := input.OpenAgain(job.Dir.Path(), job.Manifest, w.task, options)
 	if err != nil {
 		return err
@@ -416,13 +427,9 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	}
 	defer func() { err = errors.Join(err, out.Abort()) }()
 
-	sampled, err := texts.ReadRows(job.Dir.Path(rundir.StatePart(texts.SampledFolder, w.task)))
-	if err != nil {
-		return err
-	}
 	var reread *texts.Writer // of the sample
 	var textOf func(*data.Document, func(*mapper.Text) error) error
-	if len(sampled) > 0 {
+	if len(w.sampled) > 0 {
 		name := rundir.StatePart(texts.RereadFolder, w.task)
 		if reread, err = texts.Create(job.Dir.Path(name)); err != nil {
 			return err
@@ -454,10 +461,8 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 			rec.RowsIn++
 			break
 		}
-		w.losses.Document(template.Site(doc.ID))
-		rec.Counts[countText] += int64(len(doc.Text))
-		if len(sampled) > 0 && sampled[0] == rec.RowsIn {
-			sampled = sampled[1:]
+		if w.samples(rec.RowsIn) {
+			w.sampled = w.sampled[1:]
 			if err := textOf(&doc, func(t *mapper.Text) error { return reread.Add(rec.RowsIn, t) }); err != nil {
 				return err
 			}
@@ -504,6 +509,30 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	rec.Bytes = in.Consumed()
 	w.output(path)
 	return nil
+}
+
+// samples reports whether the text of a row, the next one, is written once more.
+func (w *writer) samples(row int64) bool { return len(w.sampled) > 0 && w.sampled[0] == row }
+
+// needs reports whether more of a row, the next one, is needed than its bytes.
+func (w *writer) needs(row int64) bool { return w.dropped(row) || w.samples(row) }
+
+// sites counts the documents of each site.
+func (w *writer) sites() (err error) {
+	prints, err := parquet.OpenFingerprints(w.job.Dir.Path(rundir.Fingerprints, rundir.PartName(w.task, ".parquet")), parquet.ReadOptions{Columns: []string{"site"}})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, prints.Close()) }()
+	var row data.FingerprintRow
+	for {
+		if err := prints.Read(&row); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		w.losses.Document(row.Site)
+	}
 }
 
 // firstWide is the smallest character of Han, Kana and Hangul.
