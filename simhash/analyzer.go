@@ -27,7 +27,6 @@ type Analyzer struct {
 	forms      *formTable
 	classes    *classTable
 	dictionary *jieba.Dictionary // nil for n-grams
-	hashes     []uint64          // by word id
 	highs      []uint64          // by word id: upper half of a 128-bit hash, else nil
 	infos      []wordInfo        // by word id
 	ranks      bool              // the options ask for the rank by tf × idf
@@ -91,18 +90,24 @@ func NewWith(o Options, e Extra) (_ *Analyzer, err error) {
 	if err := checkTags(o.Tags, a.dictionary.Tags()); err != nil {
 		return nil, fmt.Errorf("simhash: %w", err)
 	}
-	a.takeStop(e.StopWords)
 	a.takeWords()
+	a.takeStop(e.StopWords)
 	if a.cut = e.Cut; a.cut == nil {
 		a.takeCodes()
 	}
 	return a, nil
 }
 
-// takeStop fills the set of stop words' hashes.
+// takeStop fills the set of stop words' hashes, and notes which words they are.
 func (a *Analyzer) takeStop(words []string) {
 	var s scratch
-	take := func(word string) { a.stop.add(a.hash(a.forms.append(nil, []byte(word), &s)).Lo) }
+	take := func(word string) {
+		normal := a.forms.append(nil, []byte(word), &s)
+		a.stop.add(a.hash(normal).Lo)
+		if id, ok := a.dictionary.Lookup(normal); ok {
+			a.infos[id] |= 1
+		}
+	}
 	for _, word := range words {
 		take(word)
 	}
@@ -119,11 +124,18 @@ func (a *Analyzer) takeStop(words []string) {
 	}
 }
 
+// wordHash is the hash of a word with an id. The words are hashed when they are met:
+// there are hundreds of thousands, and most texts have few.
+func (a *Analyzer) wordHash(id int32) Fingerprint {
+	var room [64]byte
+	return a.hash(a.dictionary.AppendWord(room[:0], id))
+}
+
 // takeWords fills the tables by word id.
 func (a *Analyzer) takeWords() {
 	d, o := a.dictionary, &a.options
 	n := d.Len()
-	a.hashes, a.infos = make([]uint64, n), make([]wordInfo, n)
+	a.infos = make([]wordInfo, n)
 	if o.Bits == 128 {
 		a.highs = make([]uint64, n)
 	}
@@ -132,26 +144,26 @@ func (a *Analyzer) takeWords() {
 	weighs := a.ranks || a.weight == weightTFIDF || a.weight == weightSqrtTFIDF
 	a.otherIDF = map[uint64]uint32{}
 	var s scratch
-	var normal []byte
+	var word, normal []byte
 	for i := range n {
 		id := int32(i)
-		h := a.hash([]byte(d.Word(id)))
-		a.hashes[i] = h.Lo
 		if a.highs != nil {
-			a.highs[i] = h.Hi
+			a.highs[i] = a.wordHash(id).Hi
 		}
 		idf := a.meanIDF
 		if v, ok := d.IDF(id); ok {
 			idf = scaledIDF(v)
-			if word := d.Word(id); weighs && !isHan(word) { // no dictionary cuts it out of a text
-				normal = a.forms.append(normal[:0], []byte(word), &s)
-				h := a.hash(normal).Lo
-				if _, ok := a.otherIDF[h]; !ok {
-					a.otherIDF[h] = idf
+			if weighs {
+				if word = d.AppendWord(word[:0], id); !isHan(word) { // no dictionary cuts it out of a text
+					normal = a.forms.append(normal[:0], word, &s)
+					h := a.hash(normal).Lo
+					if _, ok := a.otherIDF[h]; !ok {
+						a.otherIDF[h] = idf
+					}
 				}
 			}
 		}
-		if a.stop.has(h.Lo) || len(o.Tags) > 0 && !hasAnyPrefix(d.Tag(id), o.Tags) {
+		if len(o.Tags) > 0 && !hasAnyPrefix(d.Tag(id), o.Tags) {
 			a.infos[i] = 1
 		}
 		a.infos[i] |= wordInfo(idf << 1)
@@ -159,8 +171,8 @@ func (a *Analyzer) takeWords() {
 }
 
 // isHan reports whether a word is of ideographs, so that the segmenter finds it.
-func isHan(word string) bool {
-	for _, r := range word {
+func isHan(word []byte) bool {
+	for _, r := range string(word) {
 		if classOf(r) != classHan {
 			return false
 		}

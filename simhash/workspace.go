@@ -82,12 +82,14 @@ type Workspace struct {
 // sighting says where in a document's features a word with id is.
 type sighting struct {
 	hash  uint64
-	stamp uint32 // 2·epoch + 1, 0 for a word that is skipped
+	stamp uint32 // 2·epoch + 1 of the last document that has the word; or unmet, skip
 	index uint32
 }
 
 const (
 	keep     = 1 // the bit of a sighting's stamp that stays
+	unmet    = 0 // the stamp of a word that no document had
+	skip     = 2 // the stamp of a word that does not count
 	maxEpoch = 1<<31 - 1
 )
 
@@ -225,16 +227,17 @@ func (w *Workspace) nextEpoch() {
 // forget makes all words of the lexicon words that no document has had.
 func (w *Workspace) forget() {
 	if w.seen == nil {
-		w.seen = large.Make[sighting](len(w.a.hashes))
-		for id, h := range w.a.hashes {
-			w.seen[id].hash = h
-		}
+		w.seen = large.Make[sighting](len(w.a.infos))
+		return
 	}
-	for id := range w.seen {
-		w.seen[id].stamp = keep
-		if w.a.infos[id].skip() || w.coder != nil && int32(id) == w.a.separator {
-			w.seen[id].stamp = 0
-		}
+	clear(w.seen)
+}
+
+// meet makes a word of the lexicon that no document has had ready to be counted.
+func (w *Workspace) meet(id int32) {
+	w.seen[id] = sighting{hash: w.a.wordHash(id).Lo, stamp: keep}
+	if w.a.infos[id].skip() || w.coder != nil && id == w.a.separator {
+		w.seen[id].stamp = skip
 	}
 }
 
@@ -530,7 +533,7 @@ func (w *Workspace) countCodesOf(text []byte, from, to int, times uint32) {
 func (w *Workspace) countCut(text []byte, times uint32) {
 	w.room(len(w.words) + 1)
 	for words := range slices.Chunk(w.words, touched) {
-		touch(words, w.seen)
+		w.touch(words)
 		w.n = countKnown(words, w.seen, w.epoch<<1|keep, times, w.hashes, w.counts, w.ids, w.n)
 	}
 	for _, word := range w.words {
@@ -544,16 +547,16 @@ func (w *Workspace) countCut(text []byte, times uint32) {
 // touched is how many words' sightings are read ahead: 4 KiB of them.
 const touched = 64
 
-// touch reads the sightings of words, for nothing but that they then are in the
-// near cache. They lie anywhere in some megabytes, and here no sighting waits for
-// what is done with the one before.
-//
-//go:noinline
-func touch(words []jieba.Word, seen []sighting) (sum uint32) {
+// touch meets words that no document had, and has the sightings of all in the near
+// cache then. They lie anywhere in some megabytes, and here no sighting waits for what
+// is done with the one before.
+func (w *Workspace) touch(words []jieba.Word) {
+	seen := w.seen
 	for i := range words {
-		sum += seen[max(words[i].ID, 0)].stamp
+		if id := max(words[i].ID, 0); seen[id].stamp == unmet {
+			w.meet(id)
+		}
 	}
-	return sum
 }
 
 // countKnown counts the words that have an id among the n features that are
@@ -573,7 +576,7 @@ func countKnown(words []jieba.Word, seen []sighting, current, times uint32, hash
 		at := n ^ (n^int(s.index))&old
 		hashes[at], ids[at] = s.hash, id
 		counts[at] = counts[at]&uint32(old) + times
-		s.index, s.stamp = uint32(at), current&-(stamp&keep)
+		s.index, s.stamp = uint32(at), stamp^(stamp^current)&-(stamp&keep)
 		n += int(stamp&keep) &^ old
 	}
 	return n

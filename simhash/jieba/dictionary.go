@@ -6,7 +6,6 @@ import (
 	"hash/crc32"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -43,12 +42,11 @@ type Dictionary struct {
 	kinds      kinds
 	emit       [][model.States]float64 // by code
 
-	text string   // the words, one after the other
-	ends []uint32 // by ID: where the word ends in text
-	tags []string
-	tag  []uint16 // by ID
-	idf  []uint32 // by ID: index into base.IDFs plus 1, 0 for none
-	stop []bool   // by ID
+	speller model.Speller
+	tags    []string
+	tag     []uint16 // by ID
+	idf     []uint32 // by ID: index into base.IDFs plus 1, 0 for none
+	stop    []bool   // by ID
 
 	words int // without the new words of the user dictionary
 	user  []UserWord
@@ -75,7 +73,7 @@ func dictionaryOf(m *model.Model) (*Dictionary, error) {
 	d.nodes, d.emit, d.words = m.Nodes, m.Emit, len(m.Weight)-m.New
 	m.Nodes = nil // which weigh lets go of
 	d.number(m.Runes)
-	d.spell()
+	d.speller = model.NewSpeller(d.nodes, len(d.costs)-1)
 	for _, u := range m.User {
 		id, _ := d.Lookup([]byte(u.Text))
 		if err := d.use(id, u); err != nil {
@@ -154,6 +152,14 @@ func (d *Dictionary) first(code uint16) model.Node {
 	return d.nodes[code]
 }
 
+// check returns the code of the character that leads to a slot.
+func (d *Dictionary) check(slot uint32) uint16 {
+	if d.compact != nil {
+		return d.compact.checks[slot]
+	}
+	return d.nodes[slot].Check()
+}
+
 // child returns the node that the next character leads to, and whether there is one.
 func (d *Dictionary) child(n model.Node, code uint16) (model.Node, bool) {
 	slot := n.Base() + uint32(code)
@@ -191,37 +197,6 @@ func (d *Dictionary) number(runes []rune) {
 	}
 }
 
-// spell sets the texts of the words from the trie. It reads them in order of their
-// slots, near which their parents are: in order of their IDs it would wait for memory
-// most of the time.
-func (d *Dictionary) spell() {
-	words := len(d.costs) - 1
-	parents := model.Parents(d.nodes)
-	read := make([]byte, 0, 10*words)
-	type span struct{ start, end uint32 }
-	spans := make([]span, words) // of read, by ID
-	var codes []uint16
-	for slot, node := range d.nodes {
-		if node.Value() == 0 {
-			continue
-		}
-		start := len(read)
-		codes = model.AppendCodes(codes[:0], d.nodes, parents, uint32(slot))
-		for _, c := range codes {
-			read = utf8.AppendRune(read, d.runes[c])
-		}
-		spans[node.Value()-1] = span{uint32(start), uint32(len(read))}
-	}
-	d.ends = make([]uint32, words)
-	var text strings.Builder
-	text.Grow(len(read))
-	for id, s := range spans {
-		text.Write(read[s.start:s.end])
-		d.ends[id] = uint32(text.Len())
-	}
-	d.text = text.String()
-}
-
 // Code returns the number that stands for a character in CutCodes: one above
 // zero for the characters of the words, zero for most others. It is less than
 // MaxCode.
@@ -238,18 +213,21 @@ func (d *Dictionary) code(r rune) uint16 {
 }
 
 // Len returns the number of words; their IDs are 0 to Len()-1.
-func (d *Dictionary) Len() int { return len(d.ends) }
+func (d *Dictionary) Len() int { return d.speller.Len() }
 
 // Word returns the text of a word, "" for an ID that no word has.
-func (d *Dictionary) Word(id int32) string {
-	if uint(id) >= uint(len(d.ends)) {
-		return ""
+func (d *Dictionary) Word(id int32) string { return string(d.AppendWord(nil, id)) }
+
+// AppendWord appends the text of a word to dst, nothing for an ID that no word has.
+func (d *Dictionary) AppendWord(dst []byte, id int32) []byte {
+	if uint(id) >= uint(d.Len()) {
+		return dst
 	}
-	start := uint32(0)
-	if id > 0 {
-		start = d.ends[id-1]
+	var room [16]uint16
+	for _, c := range d.speller.AppendCodes(room[:0], id, d.check) {
+		dst = utf8.AppendRune(dst, d.runes[c])
 	}
-	return d.text[start:d.ends[id]]
+	return dst
 }
 
 // Lookup returns the ID of a word.

@@ -85,7 +85,7 @@ func (d *Dictionary) WithUserWords(words []UserWord) (*Dictionary, error) {
 	n.nodes = nodes
 	n.emit = slices.Concat(d.emit, slices.Repeat([][model.States]float64{model.NoEmission}, len(runes)-len(d.runes)))
 	n.number(runes)
-	n.spell()
+	n.speller = model.NewSpeller(n.nodes, len(n.costs)-1)
 	for _, u := range distinct {
 		if err := n.use(ids[u.Text], u); err != nil {
 			return nil, err

@@ -209,15 +209,16 @@ func (m *Model) renumber(weight []float64) []int32 {
 // logarithm gives back.
 func (m *Model) Lexicon() *Lexicon {
 	l := &Lexicon{User: m.User, MeanIDF: m.MeanIDF, HMM: HMM{Start: m.Start, Trans: m.Trans, Emit: map[rune][States]float64{}}}
-	parents := Parents(m.Nodes)
+	speller := NewSpeller(m.Nodes, len(m.Weight))
+	check := func(slot uint32) uint16 { return m.Nodes[slot].Check() }
 	stop := make([]bool, len(m.Weight))
 	for _, id := range m.Stop {
 		stop[id] = true
 	}
 	var codes []uint16
 	var text strings.Builder
-	for id, slot := range Slots(m.Nodes, len(m.Weight)) {
-		codes = AppendCodes(codes[:0], m.Nodes, parents, slot)
+	for id := range speller.Len() {
+		codes = speller.AppendCodes(codes[:0], int32(id), check)
 		text.Reset()
 		for _, c := range codes {
 			text.WriteRune(m.Runes[c])

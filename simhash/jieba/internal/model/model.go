@@ -94,36 +94,36 @@ var (
 	NewWord = math.NaN()
 )
 
-// Slots returns the slot of every word by ID.
-func Slots(nodes []Node, words int) []uint32 {
-	slots := make([]uint32, words)
-	for s, n := range nodes {
+// Speller reads words back from a trie, from their last slot to their first.
+type Speller struct {
+	slots   []uint32 // by ID: where the word ends
+	parents []uint32 // by base: the slot that owns it
+}
+
+// NewSpeller returns the speller of a trie's words, whose IDs are below words.
+func NewSpeller(nodes []Node, words int) Speller {
+	s := Speller{make([]uint32, words), large.Make[uint32](len(nodes))}
+	for slot, n := range nodes {
 		if v := n.Value(); v != 0 {
-			slots[v-1] = uint32(s)
+			s.slots[v-1] = uint32(slot)
 		}
-	}
-	return slots
-}
-
-// Parents returns for every base the slot that owns it, so that a word can be
-// read from its last slot back to its first.
-func Parents(nodes []Node) []uint32 {
-	parents := large.Make[uint32](len(nodes))
-	for s, n := range nodes {
 		if b := n.Base(); b != 0 {
-			parents[b] = uint32(s)
+			s.parents[b] = uint32(slot)
 		}
 	}
-	return parents
+	return s
 }
 
-// AppendCodes appends the character codes of the word that ends in slot.
-func AppendCodes(dst []uint16, nodes []Node, parents []uint32, slot uint32) []uint16 {
-	start := len(dst)
-	for nodes[slot].Check() != noCheck {
-		c := nodes[slot].Check()
+// Len returns the number of words.
+func (s *Speller) Len() int { return len(s.slots) }
+
+// AppendCodes appends the character codes of a word to dst. check returns the check of
+// the node in a slot of the trie.
+func (s *Speller) AppendCodes(dst []uint16, id int32, check func(slot uint32) uint16) []uint16 {
+	start, slot := len(dst), s.slots[id]
+	for c := check(slot); c != noCheck; c = check(slot) {
 		dst = append(dst, c)
-		slot = parents[slot-uint32(c)]
+		slot = s.parents[slot-uint32(c)]
 	}
 	dst = append(dst, uint16(slot))
 	slices.Reverse(dst[start:])

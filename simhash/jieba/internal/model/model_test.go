@@ -57,10 +57,10 @@ func build(tb interface{ Fatal(...any) }, words []string, weights []float64) *Mo
 // spelled returns the words of a model with their weights.
 func spelled(m *Model) map[string]float64 {
 	words := map[string]float64{}
-	parents := Parents(m.Nodes)
-	for id, slot := range Slots(m.Nodes, len(m.Weight)) {
+	speller := NewSpeller(m.Nodes, len(m.Weight))
+	for id := range speller.Len() {
 		var text []rune
-		codes := AppendCodes(nil, m.Nodes, parents, slot)
+		codes := speller.AppendCodes(nil, int32(id), func(slot uint32) uint16 { return m.Nodes[slot].Check() })
 		for _, c := range codes {
 			text = append(text, m.Runes[c])
 		}
