@@ -42,23 +42,29 @@ const MostNear = maxNear
 // Crowded reports whether a bound may leave pairs of a group uncompared. The group
 // is that of a value in a table of [Tables], or, for [SegmentTables], of one
 // fingerprint; documents is its size.
-func Crowded(table, documents int) bool {
-	if table == SegmentTables {
-		return documents > maxNear
-	}
-	if most := Tables[table].Most; most > 0 {
-		return documents > most
-	}
-	return documents > mostCompared(table)
-}
+func Crowded(table, documents int) bool { return documents > MostCompared(table) }
 
-// mostCompared is the size up to which all pairs of a group of the table are
-// compared.
-func mostCompared(table int) int {
-	if table == ShortTexts {
+// MostCompared is the size up to which all pairs of such a group are compared.
+func MostCompared(table int) int {
+	switch {
+	case table == SegmentTables:
+		return maxNear
+	case Tables[table].Most > 0:
+		return Tables[table].Most
+	case table == ShortTexts:
 		return maxShortGroup
 	}
 	return maxGroup
+}
+
+// CrowdedPairs is about how many pairs of a crowded group in a table of [Tables] are
+// compared, for each of its documents. Parts of Bands trees have up to half of
+// Bands · maxPart of them; but most parts are not full, and have pairs in common.
+func CrowdedPairs(table int) float64 {
+	if Tables[table].Most > 0 {
+		return 0 // it is not compared
+	}
+	return maxPart
 }
 
 // SegmentComparer is the second map for the groups of segment keys. It computes
@@ -171,7 +177,7 @@ func (c *Comparer) Shared(table int, key uint64, docs []uint64) error {
 		return err
 	}
 	n := uint32(len(docs))
-	if len(docs) > mostCompared(table) {
+	if len(docs) > MostCompared(table) {
 		members := make([]uint32, n)
 		for u := range n {
 			members[u] = u

@@ -194,7 +194,7 @@ func (x *valueIndex) plant(units *Units, table int) {
 	planted := map[uint64][]*forest{} // by the hash of their units
 	for value := range x.values {
 		part := x.all(value)
-		if len(part) <= mostCompared(table) {
+		if len(part) <= MostCompared(table) {
 			continue
 		}
 		members := make([]uint32, len(part))

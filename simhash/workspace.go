@@ -218,19 +218,10 @@ func (w *Workspace) nextEpoch() {
 	w.n = 0
 	w.epoch++
 	if w.seen == nil || w.epoch >= maxEpoch { // stamps of old documents would match again
-		w.forget()
+		w.seen = large.Make[sighting](len(w.a.infos))
 		clear(w.table.slots)
 		w.epoch = 1
 	}
-}
-
-// forget makes all words of the lexicon words that no document has had.
-func (w *Workspace) forget() {
-	if w.seen == nil {
-		w.seen = large.Make[sighting](len(w.a.infos))
-		return
-	}
-	clear(w.seen)
 }
 
 // meet makes a word of the lexicon that no document has had ready to be counted.

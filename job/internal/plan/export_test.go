@@ -38,10 +38,13 @@ func Meetings(ctx context.Context, cfg config.Config, inputs []string, o Options
 func Grown(documents int, pairs [][2]int, n float64) float64 {
 	p := pairsOf(documents)
 	for _, ab := range pairs {
-		p.add(ab[0], ab[1])
+		p.add(ab[0], ab[1], 1)
 	}
 	return p.grown(float64(documents), n)
 }
+
+// AtMost is the probability that a key has at most that many documents in a run.
+var AtMost = atMost
 
 // Recommended is the preset that a plan recommends that found so many of a number
 // of planted duplicates with classic, balanced and thorough, reported nothing else,

@@ -51,7 +51,7 @@ func (s *sampler) meet(ctx context.Context, cfg config.Config, n float64) (meeti
 	rule, own := method.Rule(cfg.Match), float64(len(s.views))
 	times := n / own
 	short := s.keys(rule, mapper.ShortTexts, times)
-	m.short = short.pairs.grown(own, n)
+	m.short = short.pairs.grown(own, n) + short.crowded*times*mapper.CrowdedPairs(mapper.ShortTexts)
 	if !cfg.Match.Consults() {
 		return m, nil
 	}
@@ -62,8 +62,8 @@ func (s *sampler) meet(ctx context.Context, cfg config.Config, n float64) (meeti
 	err := shuffle.Views(ctx, rule, min(cfg.Features.Bits, 64), s.views, shuffle.Options{Workers: 1}, func(_ int, p data.Pair) {
 		mu.Lock()
 		defer mu.Unlock()
-		if p.Evidence.Reason == data.Undecided && !samples.crowd(p.A, p.B) {
-			open.add(int(p.A), int(p.B))
+		if p.Evidence.Reason == data.Undecided {
+			open.add(int(p.A), int(p.B), samples.chance(p.A, p.B))
 		}
 	})
 	if err != nil {
@@ -82,11 +82,12 @@ type samplePairs struct {
 
 func pairsOf(documents int) samplePairs { return samplePairs{beside: documents / farApart} }
 
-func (p *samplePairs) add(a, b int) {
+// add counts a pair that the run compares with this probability.
+func (p *samplePairs) add(a, b int, chance float64) {
 	if b-a < p.beside {
-		p.near++
+		p.near += chance
 	} else {
-		p.far++
+		p.far += chance
 	}
 }
 
@@ -100,18 +101,18 @@ func (p *samplePairs) grown(own, n float64) float64 {
 
 // tableKeys are the keys that the sample has in a table.
 type tableKeys struct {
-	of       [][]uint64      // by document
-	crowded  map[uint64]bool // those that too many documents of the run have to be compared
+	of       [][]uint64         // by document
+	compared map[uint64]float64 // how likely all documents with a key are compared: not too many have it
 	postings int
-	pairs    samplePairs // of documents with a key that is not crowded
+	crowded  float64     // of the postings, those whose documents are not all compared
+	pairs    samplePairs // of documents with a key
 }
 
 // keys returns the keys of the sample in a table, for a run of that many times as many
-// documents. Two documents with a key say nothing of how many have it; those beyond two
-// stand for as many more.
+// documents.
 func (s *sampler) keys(rule mapper.Rule, table int, times float64) *tableKeys {
 	emitter := mapper.NewKeyEmitter(rule.Tiers(), rule)
-	k := &tableKeys{crowded: map[uint64]bool{}, pairs: pairsOf(len(s.views))}
+	k := &tableKeys{compared: map[uint64]float64{}, pairs: pairsOf(len(s.views))}
 	documents := map[uint64][]int{}
 	for i := range s.views {
 		values := slices.Clone(emitter.Values(table, &s.views[i]))
@@ -123,31 +124,51 @@ func (s *sampler) keys(rule mapper.Rule, table int, times float64) *tableKeys {
 		}
 	}
 	for v, with := range documents {
-		if mapper.Crowded(table, 2+int(float64(len(with)-2)*times)) {
-			k.crowded[v] = true
-			continue
+		chance := atMost(mapper.MostCompared(table), len(with), times)
+		k.compared[v] = chance
+		if len(with) > 1 {
+			k.crowded += float64(len(with)) * (1 - chance)
 		}
 		for i, b := range with {
 			for _, a := range with[:i] {
-				k.pairs.add(a, b)
+				k.pairs.add(a, b, chance)
 			}
 		}
 	}
 	return k
 }
 
-// crowd reports whether two documents share keys, and all of these are crowded.
-func (k *tableKeys) crowd(a, b uint64) bool {
-	shared := false
+// atMost is the probability that no more than that many documents of a run have a key
+// which so many of a sample have, of a run of that many times as many documents. The
+// sample is one of Poisson's, and the numbers of documents of keys follow Zipf's law,
+// with a density of 1/f²; then they have a gamma distribution of shape sampled − 1 and
+// scale times.
+func atMost(documents, sampled int, times float64) float64 {
+	if sampled < 2 {
+		return 1
+	}
+	x := float64(documents) / times
+	more, term := 0.0, math.Exp(-x)
+	for i := 1; i < sampled; i++ {
+		more += term
+		term *= x / float64(i)
+	}
+	return max(0, 1-more)
+}
+
+// chance is the probability that the run compares two documents: the best that one of
+// the keys gives them which they share. Without one they come by way of another table.
+func (k *tableKeys) chance(a, b uint64) float64 {
+	best, shared := 0.0, false
 	for _, v := range k.of[a] {
 		if _, ok := slices.BinarySearch(k.of[b], v); ok {
-			if !k.crowded[v] {
-				return false
-			}
-			shared = true
+			best, shared = max(best, k.compared[v]), true
 		}
 	}
-	return shared
+	if !shared {
+		return 1
+	}
+	return best
 }
 
 // seconds is what meetings take of one core: of n documents with so many bytes of text.

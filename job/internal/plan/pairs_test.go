@@ -142,3 +142,31 @@ func TestGrown(t *testing.T) {
 		t.Errorf("pairs far apart: %v, of ten times as many documents %v", one, ten)
 	}
 }
+
+// Of keys whose numbers of documents follow Zipf's law those that the sample has so
+// often are as likely to be small in the run as the formula says.
+func TestAtMost(t *testing.T) {
+	const times, most = 50, 128
+	r := rand.New(rand.NewPCG(5, 5))
+	keys, small := map[int]float64{}, map[int]float64{}
+	for range 400_000 {
+		documents := 2 / (1 - r.Float64()) // density 1/f² from 2 on
+		sampled, limit := 0, math.Exp(-documents/times)
+		for p := r.Float64(); p > limit && sampled < 50; p *= r.Float64() {
+			sampled++
+		}
+		keys[sampled]++
+		if documents <= most {
+			small[sampled]++
+		}
+	}
+	for sampled := 2; sampled <= 5; sampled++ {
+		measured, got := small[sampled]/keys[sampled], plan.AtMost(most, sampled, times)
+		if keys[sampled] < 500 || math.Abs(got-measured) > 0.05 {
+			t.Errorf("%d documents in the sample: %.3f, of %.0f keys %.3f", sampled, got, keys[sampled], measured)
+		}
+	}
+	if one, few := plan.AtMost(most, 1, times), plan.AtMost(most, most, 1); one != 1 || few < 0.3 || few > 0.7 {
+		t.Errorf("a key of one document: %v; as many as the most of a sample that is all there is: %v", one, few)
+	}
+}
