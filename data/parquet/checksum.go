@@ -36,18 +36,17 @@ var errChecksum = errors.New("the file is damaged: its bytes are not those that 
 
 // summing writes to a file and computes the checksums of its blocks.
 type summing struct {
-	to     io.Writer
+	footerWriter
 	hash   xxh3.Hasher
 	filled int    // bytes of the block that hash has seen
 	sums   []byte // of the complete blocks
-	footer *bytes.Buffer
 }
 
 // Write writes bytes of the row groups. After endData it only collects the bytes of
 // the footer, for end.
 func (s *summing) Write(p []byte) (int, error) {
 	if s.footer != nil {
-		return s.footer.Write(p)
+		return s.footerWriter.Write(p)
 	}
 	for rest := p; len(rest) > 0; {
 		n := min(len(rest), checkedBytes-s.filled)
@@ -56,7 +55,7 @@ func (s *summing) Write(p []byte) (int, error) {
 			s.endBlock()
 		}
 	}
-	return s.to.Write(p)
+	return s.footerWriter.Write(p)
 }
 
 func (s *summing) endBlock() {
@@ -71,20 +70,20 @@ func (s *summing) endData() string {
 	if s.filled > 0 {
 		s.endBlock()
 	}
-	s.footer = new(bytes.Buffer)
+	s.begin()
 	return noSum + ":" + base64.StdEncoding.EncodeToString(s.sums)
 }
 
 // end writes the footer with its checksum.
 func (s *summing) end() error {
-	footer := s.footer.Bytes()
-	at := sumIn(footer)
-	if at < 0 {
-		return errors.New("the footer has no checksums")
-	}
-	copy(footer[at:], sumOf(footer))
-	_, err := s.to.Write(footer)
-	return err
+	return s.footerWriter.end(func(footer []byte) error {
+		at := sumIn(footer)
+		if at < 0 {
+			return errors.New("the footer has no checksums")
+		}
+		copy(footer[at:], sumOf(footer))
+		return nil
+	})
 }
 
 // sumOf is the checksum of a footer that has noSum in the checksum's place.

@@ -41,7 +41,8 @@ func CopyRows(path string, split data.Split, o Options, more []NewColumn, keep f
 		if err != nil {
 			return err
 		}
-		w := file.NewParquetWriter(out, root, file.WithWriterProps(parquet.NewWriterProperties(in.likeness(o)...)),
+		foot := &footerWriter{to: out}
+		w := file.NewParquetWriter(foot, root, file.WithWriterProps(parquet.NewWriterProperties(in.likeness(o)...)),
 			file.WithWriteMetadata(in.metadata(len(more) > 0)))
 		for g := in.group; g < in.end; g++ {
 			n, err := copyGroup(w, in.file.RowGroup(g), in.schema(), in.row, more, kept, keep)
@@ -51,7 +52,11 @@ func CopyRows(path string, split data.Split, o Options, more []NewColumn, keep f
 			kept += n
 			in.row += in.file.RowGroup(g).NumRows()
 		}
-		return w.Close()
+		foot.begin()
+		if err := w.Close(); err != nil {
+			return err
+		}
+		return foot.end(func([]byte) error { return nil })
 	})
 	if err != nil {
 		return 0, errors.Join(fmt.Errorf("parquet: %s: %w", split.Path, err), out.Abort())

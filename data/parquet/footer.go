@@ -5,13 +5,45 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 
 	"github.com/apache/thrift/lib/go/thrift"
 )
 
 // The end of a Parquet file: the footer, its size in four bytes, the magic.
 const footerEnd = 8
+
+// footerWriter writes to a file, but keeps the footer until its bytes are what they
+// should be.
+type footerWriter struct {
+	to     io.Writer
+	footer *bytes.Buffer // nil before begin
+}
+
+func (f *footerWriter) Write(p []byte) (int, error) {
+	if f.footer != nil {
+		return f.footer.Write(p)
+	}
+	return f.to.Write(p)
+}
+
+// begin ends the row groups: what is written from now on is the footer.
+func (f *footerWriter) begin() { f.footer = new(bytes.Buffer) }
+
+// end writes the footer, which last changes in place, after all else is as it should be.
+func (f *footerWriter) end(last func(footer []byte) error) error {
+	footer := f.footer.Bytes()
+	if err := sortEncodings(footer); err != nil {
+		return fmt.Errorf("the footer: %w", err)
+	}
+	if err := last(footer); err != nil {
+		return err
+	}
+	_, err := f.to.Write(footer)
+	return err
+}
 
 // readFooter returns the footer of a file of that size, with its end, and where
 // it starts; nil if the file's end tells of none.
@@ -65,6 +97,30 @@ const (
 	metaSchema         = 2  // FileMetaData.schema, a list of SchemaElement
 	elementLogicalType = 10 // SchemaElement.logicalType, its last field that Arrow knows
 )
+
+// The way from the footer to the numbers of pages by their encoding: row_groups, columns,
+// meta_data, encoding_stats.
+var encodingStats = []int16{4, 1, 3, 13}
+
+// sortEncodings puts what a footer says of each column's pages in order, in place. Arrow
+// counts pages by their encoding in a map, so that a column of which some pages have a
+// dictionary and some have none has them in either order: the same rows were other bytes.
+func sortEncodings(footer []byte) error {
+	c := newCompact(footer)
+	return c.walk(encodingStats, func() error {
+		_, n, err := c.ReadListBegin(c.ctx)
+		first := c.at()
+		var stats [][]byte
+		for ; n > 0 && err == nil; n-- {
+			start := c.at()
+			err = c.Skip(c.ctx, thrift.STRUCT)
+			stats = append(stats, bytes.Clone(footer[start:c.at()]))
+		}
+		slices.SortFunc(stats, bytes.Compare)
+		copy(footer[first:], bytes.Join(stats, nil))
+		return err
+	})
+}
 
 func knownType(member int16) bool { return member >= 1 && member <= 8 || member >= 10 && member <= 15 }
 
@@ -126,6 +182,26 @@ func (c *compact) fields(f func(id int16, kind thrift.TType, header int) error) 
 		err = f(id, kind, header)
 	}
 	return err
+}
+
+// walk calls f, which reads the value, for each value that the way leads to from the
+// struct that starts here: by numbers of fields that are structs or lists of them.
+func (c *compact) walk(way []int16, f func() error) error {
+	return c.fields(func(id int16, kind thrift.TType, _ int) error {
+		switch {
+		case id != way[0]:
+			return c.Skip(c.ctx, kind)
+		case len(way) == 1:
+			return f()
+		case kind == thrift.STRUCT:
+			return c.walk(way[1:], f)
+		}
+		_, n, err := c.ReadListBegin(c.ctx)
+		for ; n > 0 && err == nil; n-- {
+			err = c.walk(way[1:], f)
+		}
+		return err
+	})
 }
 
 // unknownType reads an element of the schema. It returns the offset of the header of

@@ -161,7 +161,7 @@ func Create[R any](path string, t *data.Table[R], o Options) (*TableWriter[R], e
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
 	err = w.guard(func() error {
-		w.sums = &summing{to: w.file}
+		w.sums = &summing{footerWriter: footerWriter{to: w.file}}
 		w.out = file.NewParquetWriter(w.sums, root, file.WithWriterProps(parquet.NewWriterProperties(props...)), file.WithWriteMetadata(meta))
 		return nil
 	})
