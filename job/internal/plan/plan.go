@@ -118,7 +118,7 @@ const (
 // documentMemory is what the joins hold for each document, without and with
 // verification, and readerMemory a reader, by its format; lineReader one of lines.
 var (
-	documentMemory = [2]float64{64, 200}
+	documentMemory = [2]float64{64, 180}
 	readerMemory   = map[string]float64{source.FormatParquet: 36 << 20, source.FormatWARC: 60 << 20}
 )
 
