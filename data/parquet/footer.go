@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 
@@ -36,7 +35,7 @@ func (f *footerWriter) begin() { f.footer = new(bytes.Buffer) }
 func (f *footerWriter) end(last func(footer []byte) error) error {
 	footer := f.footer.Bytes()
 	if err := sortEncodings(footer); err != nil {
-		return fmt.Errorf("the footer: %w", err)
+		return err
 	}
 	if err := last(footer); err != nil {
 		return err
@@ -116,7 +115,7 @@ func sortEncodings(footer []byte) error {
 			err = c.Skip(c.ctx, thrift.STRUCT)
 			stats = append(stats, bytes.Clone(footer[start:c.at()]))
 		}
-		slices.SortFunc(stats, bytes.Compare)
+		slices.SortFunc(stats, func(a, b []byte) int { return bytes.Compare(b, a) }) // dictionaries first, as Arrow has them
 		copy(footer[first:], bytes.Join(stats, nil))
 		return err
 	})

@@ -56,10 +56,10 @@ func space(b []byte, i int) int {
 }
 
 // special returns the index of the first quote, backslash or control
-// character from i on, or len(b). Where 32 bytes at a time are no way it looks at
-// eight: a byte is zero in v, or less than n, exactly as in "Bit Twiddling Hacks",
-// haszero and hasless; the lowest byte found is right, those above it may not
-// be.
+// character from i on, or len(b). Where it cannot look at 32 bytes at a time it
+// looks at eight: a byte is zero in v, or less than n, exactly as in "Bit Twiddling
+// Hacks", haszero and hasless; the lowest byte found is right, those above it may
+// not be.
 func special(b []byte, i int) int {
 	if hasWide && i < len(b) {
 		i += specialWide(&b[i], len(b)-i)
