@@ -190,9 +190,8 @@ func (w *Writer) keep(doc *data.Document, s *seen) error {
 		return nil
 	case source.FormatJSONL:
 		if s == nil {
-			return w.write(doc.Raw, w.end)
-		}
-		if err := s.appendJSON(&w.line, doc.Raw); err != nil {
+			w.line.Write(doc.Raw)
+		} else if err := s.appendJSON(&w.line, doc.Raw); err != nil {
 			return fmt.Errorf("clean: %s: %w", w.path, err)
 		}
 		w.line.Write(w.end)
@@ -219,18 +218,12 @@ func (w *Writer) keep(doc *data.Document, s *seen) error {
 			return fmt.Errorf("clean: %s: %w", w.path, err)
 		}
 	}
-	err := w.write(w.line.Bytes())
+	_, err := w.out.Write(w.line.Bytes())
 	if data.MemoryOf(w.line.Cap()) > 0 {
 		w.line = bytes.Buffer{} // it has grown with a large document
 	}
-	return err
-}
-
-func (w *Writer) write(pieces ...[]byte) error {
-	for _, p := range pieces {
-		if _, err := w.out.Write(p); err != nil {
-			return fmt.Errorf("clean: %w", err)
-		}
+	if err != nil {
+		return fmt.Errorf("clean: %w", err)
 	}
 	return nil
 }
