@@ -104,8 +104,8 @@ func appendPage(dst []byte, p *page) []byte {
 	}
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(p.shingles)))
 	for _, s := range p.shingles {
-		dst = binary.LittleEndian.AppendUint32(dst, s.hash)
-		dst = binary.LittleEndian.AppendUint32(dst, s.block)
+		dst = binary.LittleEndian.AppendUint32(dst, s.hash())
+		dst = binary.LittleEndian.AppendUint32(dst, s.block())
 	}
 	return dst
 }
@@ -120,7 +120,7 @@ func (c *cursor) page() *page {
 	}
 	p.shingles = make([]shingle, c.count(8))
 	for i := range p.shingles {
-		p.shingles[i] = shingle{c.u32(), c.u32()}
+		p.shingles[i] = shingleOf(c.u32(), c.u32())
 	}
 	return p
 }

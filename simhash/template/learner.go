@@ -5,7 +5,11 @@ import (
 	"cmp"
 	"maps"
 	"math"
+	"math/bits"
+	"runtime"
 	"slices"
+
+	"github.com/neardup/neardup/simhash/columns"
 )
 
 // MinPages is the least number of sampled pages of a site with a template, and
@@ -61,7 +65,7 @@ type Learner struct {
 	siteMax  int    // pages of a site
 	limit    uint64 // pages of a greater key are passed over
 	blocks   []entry
-	shingles []shingle
+	shingles fewest
 }
 
 type page struct {
@@ -107,11 +111,12 @@ func (l *Learner) Add(site, id, text []byte) {
 		return
 	}
 	p := &page{key: key, id: bytes.Clone(id)}
-	l.blocks, l.shingles = l.blocks[:0], l.shingles[:0]
+	l.blocks = l.blocks[:0]
+	l.shingles.reset()
 	for b := (block{}); b.next(text); {
 		if b.letters > 0 {
 			l.blocks = append(l.blocks, entryOf(&b))
-			l.shingles = appendShingles(l.shingles, uint32(b.hash>>letterBits), text[b.start:b.end])
+			l.shingles.add(uint32(b.hash>>letterBits), text[b.start:b.end])
 		}
 	}
 	all := l.blocks
@@ -123,9 +128,7 @@ func (l *Learner) Add(site, id, text []byte) {
 	}
 	slices.SortFunc(all, entry.compare)
 	p.blocks = slices.Clone(slices.Compact(all))
-	slices.SortFunc(l.shingles, shingle.compare)
-	few := slices.Compact(l.shingles)
-	p.shingles = slices.Clone(few[:min(len(few), pageShingles)])
+	p.shingles = slices.Clone(l.shingles.sorted())
 	l.keep(at, p)
 }
 
@@ -169,7 +172,7 @@ func (l *Learner) keep(site uint64, p *page) {
 // what is in them.
 func (p *page) compare(q *page) int {
 	return cmp.Or(cmp.Compare(p.key, q.key), cmp.Compare(p.rest, q.rest),
-		slices.CompareFunc(p.blocks, q.blocks, entry.compare), slices.CompareFunc(p.shingles, q.shingles, shingle.compare))
+		slices.CompareFunc(p.blocks, q.blocks, entry.compare), slices.Compare(p.shingles, q.shingles))
 }
 
 // thin drops the pages that are beyond the bounds.
@@ -263,17 +266,23 @@ func (l *Learner) Sites() (sites, most int) {
 // site it has only blocks as long as a sentence. A block does not count if the pages
 // that have it are copies or versions of each other.
 func (l *Learner) Model() *Model {
+	names := slices.Collect(maps.Keys(l.sites))
+	names = slices.DeleteFunc(names, func(name uint64) bool { return len(l.sites[name]) < l.least })
+	found := make([][]uint64, len(names)) // blocks of each
+	columns.Each(runtime.GOMAXPROCS(0), len(names), func(int) func(int) {
+		return func(i int) {
+			pages := l.sites[names[i]]
+			minority, least := sharedBy, uint32(blockLeast)
+			if names[i] == siteHash(nil) { // of many sources: the formulas of some are no template of all
+				minority, least = len(pages)+1, namelessLeast
+			}
+			found[i] = template(pages, minority, least)
+		}
+	})
 	m := &Model{sites: map[uint64]*site{}}
-	for name, pages := range l.sites {
-		if len(pages) < l.least {
-			continue
-		}
-		minority, least := sharedBy, uint32(blockLeast)
-		if name == siteHash(nil) { // of many sources: the formulas of some are no template of all
-			minority, least = len(pages)+1, namelessLeast
-		}
-		if blocks := l.template(pages, minority, least); len(blocks) > 0 {
-			m.sites[name] = newSite(uint32(len(pages)), blocks)
+	for i, blocks := range found {
+		if len(blocks) > 0 {
+			m.sites[names[i]] = newSite(uint32(len(l.sites[names[i]])), blocks)
 		}
 	}
 	return m
@@ -282,7 +291,7 @@ func (l *Learner) Model() *Model {
 // template returns the blocks of the template of a site's pages, ascending:
 // those that share of the pages have, and those that so many have just so, of at
 // least so many letters.
-func (l *Learner) template(pages []*page, minority int, letters uint32) []uint64 {
+func template(pages []*page, minority int, letters uint32) []uint64 {
 	least := share * float64(len(pages))
 	count := counts(pages, min(minority, int(math.Ceil(least))))
 	candidates := map[uint64][]int{} // with the first of their pages
@@ -320,16 +329,21 @@ func (l *Learner) template(pages []*page, minority int, letters uint32) []uint64
 // many have. Most blocks are on one page: they are counted in a sketch first, that
 // the exact count need not name them.
 func counts(pages []*page, least int) map[uint64]int {
-	const counters = 1 << 20
-	sketch := make([]uint16, counters)
-	each(pages, func(_ int, key uint64) {
-		if n := &sketch[mix(key)%counters]; *n < math.MaxUint16 {
+	const most = 1 << 20
+	blocks := 0
+	for _, p := range pages {
+		blocks += len(p.blocks)
+	}
+	sketch := make([]uint16, min(most, 1<<bits.Len(uint(8*blocks)))) // few share one by chance
+	last := uint64(len(sketch) - 1)
+	each(pages, func(key uint64) {
+		if n := &sketch[mix(key)&last]; *n < math.MaxUint16 {
 			*n++
 		}
 	})
 	count := map[uint64]int{}
-	each(pages, func(_ int, key uint64) {
-		if int(sketch[mix(key)%counters]) >= min(least, math.MaxUint16) {
+	each(pages, func(key uint64) {
+		if int(sketch[mix(key)&last]) >= min(least, math.MaxUint16) {
 			count[key]++
 		}
 	})
@@ -337,15 +351,15 @@ func counts(pages []*page, least int) map[uint64]int {
 }
 
 // each calls yield with the keys of all blocks of pages, each once a page.
-func each(pages []*page, yield func(page int, key uint64)) {
+func each(pages []*page, yield func(key uint64)) {
 	for i := range pages {
 		last := ^uint64(0)
 		for _, e := range pages[i].blocks {
 			letters, exact := e.keys()
 			if letters != last {
-				yield(i, letters)
+				yield(letters)
 			}
-			yield(i, exact)
+			yield(exact)
 			last = letters
 		}
 	}
@@ -369,7 +383,7 @@ func (p *page) without(blocks map[uint64][]int) (own ownPart) {
 		}
 	}
 	for _, s := range p.shingles {
-		if !shared[s.block] {
+		if !shared[s.block()] {
 			own.shingles = append(own.shingles, s)
 		}
 	}
@@ -395,63 +409,99 @@ func differ(pages []*page, own []ownPart, on []int) bool {
 func (p *page) covers(shingles []shingle) (had, of int) {
 	last := ^uint32(0)
 	if len(p.shingles) == pageShingles {
-		last = p.shingles[pageShingles-1].hash
+		last = p.shingles[pageShingles-1].hash()
 	}
 	rest := p.shingles
 	for _, s := range shingles {
-		if s.hash > last {
+		if s.hash() > last {
 			break
 		}
-		for len(rest) > 0 && rest[0].hash < s.hash {
+		for len(rest) > 0 && rest[0].hash() < s.hash() {
 			rest = rest[1:]
 		}
 		of++
-		if len(rest) > 0 && rest[0].hash == s.hash {
+		if len(rest) > 0 && rest[0].hash() == s.hash() {
 			had++
 		}
 	}
 	return had, of
 }
 
-// shingle is six successive letters of a block.
-type shingle struct{ hash, block uint32 }
+// shingle is six successive letters of a block: their hash in the upper half, the
+// block's in the lower.
+type shingle uint64
 
-func (s shingle) compare(t shingle) int {
-	return cmp.Or(cmp.Compare(s.hash, t.hash), cmp.Compare(s.block, t.block))
-}
+func shingleOf(hash, block uint32) shingle { return shingle(hash)<<32 | shingle(block) }
+
+func (s shingle) hash() uint32  { return uint32(s >> 32) }
+func (s shingle) block() uint32 { return uint32(s) }
 
 const (
 	shingleLetters = 6
 	shingleSample  = 8 // one shingle in so many is taken, by its hash
 )
 
-// appendShingles appends a sample of the shingles of a block's text, its digits
-// left out.
-func appendShingles(dst []shingle, block uint32, text []byte) []shingle {
-	// The hash is that of Rabin and Karp: Σ letter · base^age.
-	const base = hashPrime
-	var last [shingleLetters]uint64
-	h, n := uint64(0), 0
+// fewest takes the shingles of a page, and keeps the pageShingles smallest of a
+// sample of them, each once.
+type fewest struct {
+	kept    []shingle
+	below   shingle  // no greater one is among the smallest
+	letters []uint64 // of a block
+}
+
+func (f *fewest) reset() { f.kept, f.below = f.kept[:0], ^shingle(0) }
+
+// sorted returns those that are kept, ascending.
+func (f *fewest) sorted() []shingle {
+	slices.Sort(f.kept)
+	f.kept = slices.Compact(f.kept)
+	if len(f.kept) >= pageShingles {
+		f.kept = f.kept[:pageShingles]
+		f.below = f.kept[pageShingles-1]
+	}
+	return f.kept
+}
+
+// add takes the shingles of a block's text, its digits left out.
+func (f *fewest) add(block uint32, text []byte) {
+	f.letters = slices.Grow(f.letters[:0], len(text)+1)[:len(text)+1]
+	letters, n := f.letters, 0
 	for i := 0; i < len(text); {
 		c := uint64(text[i] | 0x20)
 		kind := kinds[text[i]]
 		i++
-		if kind != letter && kind != lead && kind != wide {
+		if kind == lead || kind == wide {
+			for ; i < len(text) && kinds[text[i]] == follow; i++ {
+				c = c<<8 | uint64(text[i])
+			}
+		}
+		letters[n] = c // the next overwrites it unless this is a letter
+		n += counted[kind]
+	}
+	// The hash is that of Rabin and Karp: Σ letter · base^age.
+	const base = hashPrime
+	h := uint64(0)
+	for i, c := range letters[:n] {
+		if h = h*base + c; i >= shingleLetters {
+			h -= letters[i-shingleLetters] * power
+		}
+		if i < shingleLetters-1 {
 			continue
 		}
-		for ; kind != letter && i < len(text) && kinds[text[i]] == follow; i++ {
-			c = c<<8 | uint64(text[i])
+		s := mix(h)
+		if s%shingleSample != 0 {
+			continue
 		}
-		h = h*base + c - last[n%shingleLetters]*power
-		last[n%shingleLetters] = c
-		if n++; n >= shingleLetters {
-			if s := mix(h); s%shingleSample == 0 {
-				dst = append(dst, shingle{uint32(s >> 32), block})
+		if s := shingleOf(uint32(s>>32), block); s <= f.below {
+			if f.kept = append(f.kept, s); len(f.kept) == 2*pageShingles {
+				f.sorted()
 			}
 		}
 	}
-	return dst
 }
+
+// counted is 1 for a kind of byte that begins a letter.
+var counted = [boundary + 1]int{letter: 1, lead: 1, wide: 1}
 
 // power is base to the power of shingleLetters, modulo 2⁶⁴.
 const power = hashPrime * hashPrime * hashPrime * hashPrime * hashPrime * hashPrime & (1<<64 - 1)

@@ -236,6 +236,46 @@ func TestVersionsAreNoTemplate(t *testing.T) {
 	}
 }
 
+// What is kept of a page's shingles are the smallest of a sample, each once, whatever
+// the blocks that they come in.
+func TestFewest(t *testing.T) {
+	var f fewest
+	rapid.Check(t, func(t *rapid.T) {
+		blocks := rapid.SliceOfN(rapid.SliceOfN(rapid.SampledFrom(strings.Split("a B 7 é 。 地 天 \xe5 \x80", " ")), 0, 400), 1, 8).Draw(t, "blocks")
+		var want []shingle
+		f.reset()
+		for block, pieces := range blocks {
+			text := []byte(strings.Join(pieces, ""))
+			f.add(uint32(block), text)
+			var letters []uint64
+			for i := 0; i < len(text); {
+				c, kind := uint64(text[i]|0x20), kinds[text[i]]
+				if i++; kind != letter && kind != lead && kind != wide {
+					continue
+				}
+				for ; kind != letter && i < len(text) && kinds[text[i]] == follow; i++ {
+					c = c<<8 | uint64(text[i])
+				}
+				letters = append(letters, c)
+			}
+			for i := 0; i+shingleLetters <= len(letters); i++ {
+				h := uint64(0)
+				for _, c := range letters[i : i+shingleLetters] {
+					h = h*hashPrime + c
+				}
+				if s := mix(h); s%shingleSample == 0 {
+					want = append(want, shingleOf(uint32(s>>32), uint32(block)))
+				}
+			}
+		}
+		slices.Sort(want)
+		want = slices.Compact(want)
+		if got := f.sorted(); !slices.Equal(got, want[:min(len(want), pageShingles)]) {
+			t.Fatalf("%d shingles, want the smallest of %d: %x, %x", len(got), len(want), got, want)
+		}
+	})
+}
+
 func TestSite(t *testing.T) {
 	for id, want := range map[string]string{
 		"http://www.Example.com/a?b://c":     "www.Example.com",
