@@ -29,6 +29,10 @@ type Stage struct {
 
 	Counts func(job *Job) Unit // the unit of its progress
 
+	// Sampled returns how many bytes of the input all tasks read, of a stage that
+	// reads a sample of it; nil for any other.
+	Sampled func(job *Job) int64
+
 	// Whether its tasks use Job.Analyzer and Job.Templates: for fingerprints, or for
 	// the normal form of texts alone, which needs no dictionary. Job.Analyzer is nil
 	// for other stages.

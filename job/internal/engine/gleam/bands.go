@@ -39,8 +39,10 @@ func bandsPath(dir *rundir.Dir, split int) string {
 }
 
 // band is the band that a record is under, if its table is one of a band's.
-func (p packing) band(key uint64) (band int, ok bool) {
-	band = simhash.Key(key).Table() - p.tiers.Tables()
+func (p packing) band(key uint64) (band int, ok bool) { return p.bandOf(simhash.Key(key).Table()) }
+
+func (p packing) bandOf(table int) (band int, ok bool) {
+	band = table - p.tiers.Tables()
 	return band, band >= 0 && band < sketch.Bands
 }
 
@@ -56,17 +58,27 @@ func (p packing) references(ctx context.Context, job *engine.Job, documents *eng
 	err = parallel.Each(ctx, documents.Parts(), workers, func(ctx context.Context, split int) error {
 		counts[split], mapped[split] = make([]uint64, p.tables), make([]uint64, p.tables)
 		return bands.Add(func(yield func(doc, key uint64)) error {
-			return p.eachKey(ctx, documents, split, 0, p.tables, func(r data.Posting) {
-				table := simhash.Key(r.Key).Table()
-				mapped[split][table]++
+			keys := mapper.NewKeyEmitter(p.tiers, p.rule)
+			emit := func(r data.Posting) error {
+				mapped[split][simhash.Key(r.Key).Table()]++
 				if _, ok := p.band(r.Key); ok {
 					yield(r.Doc, r.Key)
-				} else {
-					counts[split][table]++
 				}
+				return nil
+			}
+			return documents.Each(ctx, documents.First(split), documents.First(split+1), p.columns(), func(doc uint64, r *views.Row) error {
+				keys.CountSegments(&r.View, mapped[split])
+				return keys.Postings(p.tiers.Tables(), p.tables, &r.View, doc, emit)
 			})
 		})
 	})
+	for split := range mapped {
+		for t, n := range mapped[split] {
+			if _, ok := p.bandOf(t); !ok {
+				counts[split][t] = n
+			}
+		}
+	}
 	if err == nil && p.rule.Bands {
 		err = parallel.Each(ctx, documents.Parts(), workers, func(ctx context.Context, split int) error {
 			return p.writeShared(ctx, job.Dir, documents, split, bands, counts[split])
@@ -88,8 +100,14 @@ func (p packing) writeShared(ctx context.Context, dir *rundir.Dir, documents *en
 	first := documents.First(split)
 	shared := make([]byte, documents.First(split+1)-first)
 	err := bands.Repeated(func(yield func(doc, key uint64)) error {
-		first := p.tiers.Tables()
-		return p.eachKey(ctx, documents, split, first, first+sketch.Bands, func(r data.Posting) { yield(r.Doc, r.Key) })
+		keys, table := mapper.NewKeyEmitter(p.tiers, p.rule), p.tiers.Tables()
+		emit := func(r data.Posting) error {
+			yield(r.Doc, r.Key)
+			return nil
+		}
+		return documents.Each(ctx, first, documents.First(split+1), p.columns(), func(doc uint64, r *views.Row) error {
+			return keys.Postings(table, table+sketch.Bands, &r.View, doc, emit)
+		})
 	}, func(doc, key uint64) {
 		band, _ := p.band(key)
 		shared[doc-first] |= 1 << band
@@ -103,18 +121,6 @@ func (p packing) writeShared(ctx context.Context, dir *rundir.Dir, documents *en
 		return err
 	}
 	return state.Write(path, kindBands, shared)
-}
-
-// eachKey calls yield with the postings of a split's documents in the tables first to
-// last − 1.
-func (p packing) eachKey(ctx context.Context, documents *engine.Documents, split, first, last int, yield func(data.Posting)) error {
-	keys := mapper.NewKeyEmitter(p.tiers, p.rule)
-	return documents.Each(ctx, documents.First(split), documents.First(split+1), p.columns(), func(doc uint64, r *views.Row) error {
-		return keys.Postings(first, last, &r.View, doc, func(k data.Posting) error {
-			yield(k)
-			return nil
-		})
-	})
 }
 
 // sharedBands reads which bands of the documents from first to last − 1 are

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/job/internal/method"
+	"github.com/neardup/neardup/job/internal/state/views"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
@@ -35,13 +36,15 @@ func TestSharedBands(t *testing.T) {
 
 	of := map[uint64]int{} // documents, by key
 	var all []data.Posting
-	for split := range documents.Parts() {
-		if err := p.eachKey(t.Context(), documents, split, 0, p.tables, func(r data.Posting) {
+	err = documents.Each(t.Context(), 0, documents.Len(), p.columns(), func(doc uint64, r *views.Row) error {
+		return p.keys.Postings(0, p.tables, &r.View, doc, func(r data.Posting) error {
 			of[r.Key]++
 			all = append(all, r)
-		}); err != nil {
-			t.Fatal(err)
-		}
+			return nil
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	w := &worker{spec: &attempt.Spec{Run: dir.Path()}}
 	n := documents.Len()

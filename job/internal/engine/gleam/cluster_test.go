@@ -139,8 +139,8 @@ func newEngine(t testing.TB, o Options) *Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.historyRows = 1             // libraries of tests are small
-	if cluster.Namespace != nil { // this process is in it, and no other test runs
+	e.historyRows, e.sampledHere = 1, -1 // libraries and samples of tests are small
+	if cluster.Namespace != nil {        // this process is in it, and no other test runs
 		t.Cleanup(func() { cluster.Namespace = nil })
 	}
 	return e

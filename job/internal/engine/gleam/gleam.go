@@ -57,7 +57,7 @@ type Engine struct {
 	checked check.Checked
 	roster  supervise.Roster
 
-	historyRows int64 // see the constant
+	historyRows, sampledHere int64 // see the constants
 }
 
 // New returns an engine; zero options stand for the defaults. The error wraps
@@ -69,7 +69,7 @@ func New(o Options) (_ *Engine, err error) {
 	if o.Master, err = cluster.Enter(cmp.Or(o.Master, usual.Master)); err != nil {
 		return nil, err
 	}
-	return &Engine{o: o, historyRows: historyRows}, nil
+	return &Engine{o: o, historyRows: historyRows, sampledHere: sampledHere}, nil
 }
 
 var _ engine.Engine = (*Engine)(nil)

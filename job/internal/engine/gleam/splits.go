@@ -20,6 +20,7 @@ import (
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/supervise"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/wire"
+	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
@@ -36,9 +37,18 @@ type splitPayload struct {
 	Threads  int // share of a host's cores: a worker takes 1/Threads of them
 }
 
+// sampledHere is how many bytes of a sample each core of this host reads before a flow
+// is worth its start, its check of the agents and its end: some two seconds.
+const sampledHere = 96 << 20
+
 // Each deals the tasks to workers on the agents, large splits first. A task that
-// finished in an attempt that failed is not run again.
+// finished in an attempt that failed is not run again. A small sample it reads in this
+// process.
 func (e *Engine) Each(ctx context.Context, job *engine.Job, stage engine.Stage, tasks []int, done func(rundir.TaskRecord) error) error {
+	cores := runtime.GOMAXPROCS(0)
+	if stage.Sampled != nil && stage.Sampled(job) <= e.sampledHere*int64(cores) {
+		return local.New(cores).Each(ctx, job, stage, tasks, done)
+	}
 	return e.splits(ctx, job, splitFlow{
 		stage: stage.Name, missing: slices.Clone(tasks), undone: "splits not done",
 		advanced: func(p attempt.Progress) int64 { return p.Bytes },

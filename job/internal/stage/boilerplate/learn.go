@@ -113,7 +113,8 @@ func (s *sampling) of(splits []data.Split, task int) (wanted, size int64) {
 }
 
 // Learn is the stage learn as an engine knows it.
-var Learn = engine.Stage{Name: stage.Learn, Task: samplePages, Reads: (*engine.Job).ReadsFirst, Counts: engine.Bytes.Always}
+var Learn = engine.Stage{Name: stage.Learn, Task: samplePages, Reads: (*engine.Job).ReadsFirst, Counts: engine.Bytes.Always,
+	Sampled: func(job *engine.Job) int64 { return min(samplingOf(job).want, samplingOf(job).total) }}
 
 // samplePages is the task of the stage learn: it samples documents of a split, from
 // which the stage templates learns what the pages of each site share.
