@@ -40,6 +40,7 @@ import (
 	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/job/internal/machine"
 	"github.com/neardup/neardup/job/internal/method"
+	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/stage/against"
@@ -100,7 +101,7 @@ func Run(ctx context.Context, req Request) (*Summary, error) {
 	req.Log = slog.New(counted{req.Log.Handler(), &warnings})
 	if req.Progress == nil {
 		req.Progress = func(string) (func(int64, string) func(int64), func()) {
-			return engine.Pass(nil).Begin, func() {}
+			return parallel.Pass(nil).Begin, func() {}
 		}
 	}
 	r := &run{req: req, release: func() error { return nil }, warnings: &warnings}

@@ -21,6 +21,7 @@ import (
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/method"
@@ -282,7 +283,7 @@ type leaky struct {
 	keep func(data.Pair) bool
 }
 
-func (l leaky) Match(ctx context.Context, j *engine.Job, documents *engine.Documents, emit func([]data.Pair) error) error {
+func (l leaky) Match(ctx context.Context, j *engine.Job, documents *corpus.Documents, emit func([]data.Pair) error) error {
 	return l.Engine.Match(ctx, j, documents, func(pairs []data.Pair) error {
 		return emit(slices.DeleteFunc(slices.Clone(pairs), func(p data.Pair) bool { return !l.keep(p) }))
 	})

@@ -12,7 +12,7 @@ const module = "github.com/neardup/neardup/"
 
 // What tasks, joins and stages are made of.
 var parts = []string{
-	"job/internal/method", "job/internal/input", "job/internal/parallel", "job/internal/pipeline", "job/internal/counting", "job/internal/history", "job/internal/state/…",
+	"job/internal/corpus", "job/internal/method", "job/internal/input", "job/internal/parallel", "job/internal/pipeline", "job/internal/counting", "job/internal/history", "job/internal/state/…",
 	"job/internal/config", "job/internal/rundir", "job/internal/machine", "job/internal/version", "mapper", "reducer", "data/…", "simhash/…",
 }
 
@@ -33,6 +33,7 @@ var layers = []struct {
 	{"job/internal/history", []string{"job/internal/history", "job/internal/state", "data"}},
 	{"job/internal/counting", []string{"job/internal/counting", "mapper", "data", "simhash/…"}},
 	{"job/internal/shuffle", []string{"job/internal/shuffle", "job/internal/parallel", "job/internal/rundir", "job/internal/state", "job/internal/state/subset", "mapper", "reducer", "data", "data/lock", "simhash/…"}},
+	{"job/internal/corpus", parts},
 	{"job/internal/engine", append(parts, "job/internal/engine/…", "job/internal/shuffle")},
 	{"job/internal/summary", append(parts, "job/internal/summary", "job/internal/message", "job/internal/show", "job/internal/engine")},
 	{"job/internal/stage", append(parts, "job/internal/stage/…", "job/internal/summary", "job/internal/message", "job/internal/show", "job/internal/engine", "job/internal/shuffle")},

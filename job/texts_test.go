@@ -24,6 +24,7 @@ import (
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/rundir"
@@ -86,7 +87,7 @@ type broken struct{ *local.Engine }
 
 var errBroken = errors.New("the engine is broken")
 
-func (broken) Match(context.Context, *engine.Job, *engine.Documents, func([]data.Pair) error) error {
+func (broken) Match(context.Context, *engine.Job, *corpus.Documents, func([]data.Pair) error) error {
 	return errBroken
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/method"
@@ -344,7 +345,7 @@ func verdictsHoldForCopies(t *testing.T, docs []page) {
 // forgetful loses what the further tables found.
 type forgetful struct{ *local.Engine }
 
-func (f forgetful) Match(ctx context.Context, j *engine.Job, documents *engine.Documents, emit func([]data.Pair) error) error {
+func (f forgetful) Match(ctx context.Context, j *engine.Job, documents *corpus.Documents, emit func([]data.Pair) error) error {
 	return f.Engine.Match(ctx, j, documents, func(pairs []data.Pair) error {
 		return emit(slices.DeleteFunc(slices.Clone(pairs), func(p data.Pair) bool { return int(p.Distance) > j.Config.Match.Distance }))
 	})

@@ -22,7 +22,9 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/history"
+	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/version"
 	"github.com/neardup/neardup/mapper"
@@ -47,13 +49,13 @@ type Engine interface {
 	//
 	// Match may call emit concurrently. It reuses the batch afterwards, so emit
 	// must not retain it.
-	Match(ctx context.Context, job *Job, documents *Documents, emit func([]data.Pair) error) error
+	Match(ctx context.Context, job *Job, documents *corpus.Documents, emit func([]data.Pair) error) error
 
 	// History joins this run's documents with the library's, split by split, as
-	// RunDocuments.Join does, and adds the matches to found. The splits must not
+	// corpus.Night.Join does, and adds the matches to found. The splits must not
 	// overlap, and found must be empty. The result does not depend on how the
 	// library is split. After an error found is undefined.
-	History(ctx context.Context, job *Job, documents *RunDocuments, l *library.Library, splits []library.Split, found *history.Matches) error
+	History(ctx context.Context, job *Job, documents *corpus.Night, l *library.Library, splits []library.Split, found *history.Matches) error
 }
 
 // LeftOut is a host that an engine excluded while the run went on.
@@ -84,7 +86,7 @@ type Job struct {
 	// it concurrently.
 	Advance func(n int64)
 
-	Pass Pass // progress of a stage of one task
+	Pass parallel.Pass // progress of a stage of one task
 
 	Tables []rundir.TableCount // what the join did in each table; set by Match
 
@@ -222,17 +224,4 @@ func (j *Job) Tell(n int64) {
 // written.
 func (j *Job) TableOptions() parquet.Options {
 	return parquet.Options{Version: version.Version, ConfigHash: j.Hash, Bits: j.Config.Features.Bits}
-}
-
-// Pass reports progress. It is called when a pass over total units begins; total
-// is 0 if it is not known. It returns advance, which is called concurrently with
-// the number of units just done. A Pass may be nil.
-type Pass func(total int64, unit string) (advance func(n int64))
-
-// Begin calls p, or returns a function that does nothing if p is nil.
-func (p Pass) Begin(total int64, unit string) (advance func(n int64)) {
-	if p == nil {
-		return func(int64) {}
-	}
-	return p(total, unit)
 }

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/parallel"
 )
 
@@ -170,7 +169,7 @@ func (s rankedSet) prefix(same int) []uint32 {
 
 // byRarity ranks the hashes of several sets, each ascending: the fewer have one,
 // the lower its rank. ranks is how many there are.
-func byRarity(ctx context.Context, sets [][]uint64, elements int64, pass engine.Pass) (ranked []rankedSet, ranks int, err error) {
+func byRarity(ctx context.Context, sets [][]uint64, elements int64, pass parallel.Pass) (ranked []rankedSet, ranks int, err error) {
 	const bits = 6 // of a hash: those that begin alike are counted together
 	type hash struct {
 		value uint64

@@ -9,7 +9,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/simhash"
 	"github.com/neardup/neardup/simhash/language"
@@ -32,7 +31,7 @@ type Options struct {
 	// Examples is how many false pairs and misses a result lists; 0: 10.
 	Examples int
 
-	Pass engine.Pass // each of them
+	Pass parallel.Pass // each of them
 }
 
 // PassTexts is the unit of a pass that goes over the text of every document.

@@ -13,7 +13,6 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/rundir"
@@ -28,8 +27,8 @@ type Dump struct {
 	Config  config.Config
 	Inputs  []string // as of a Request
 	Workers int
-	Pass    engine.Pass  // over its bytes
-	Log     *slog.Logger // may be nil
+	Pass    parallel.Pass // over its bytes
+	Log     *slog.Logger  // may be nil
 }
 
 // documents calls yield with documents, one after the other, up to its first

@@ -23,7 +23,7 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/lock"
 	"github.com/neardup/neardup/data/wal"
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/corpus"
 )
 
 // AddedOptions of Index.OpenAdded. Zero values are the defaults.
@@ -397,7 +397,7 @@ func (a *Added) byID(id []byte) (v data.View, class string, ok bool) {
 		if now != nil && now.Hides(id, r.entries[p.entry-1].change) {
 			break
 		}
-		if p.unit == engine.NoUnit {
+		if p.unit == corpus.NoUnit {
 			return data.View{Hi: p.hi, Lo: p.lo, Length: p.length}, p.class, true
 		}
 		r.units.View(p.unit, &v)

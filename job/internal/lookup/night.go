@@ -15,7 +15,7 @@ import (
 	"github.com/neardup/neardup/data/wal"
 	"github.com/neardup/neardup/data/warc"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/job/internal/version"
 	"github.com/neardup/neardup/simhash/template"
@@ -224,7 +224,7 @@ func (n *nightMaker) descend(ctx context.Context, l *library.Library, rows []dat
 	cfg := n.config
 	cfg.Library = config.Library{Path: n.dir, Night: n.done.Night}
 	workers := max(runtime.GOMAXPROCS(0)-1, 1) // leave one for look-ups
-	night := engine.NewRunDocuments(cfg, workers, rows)
+	night := corpus.NewNight(cfg, workers, rows)
 	known := night.NewMatches(l.Manifest())
 	splits, err := l.Splits(night.Before(), 1<<20)
 	if err != nil {
@@ -235,7 +235,7 @@ func (n *nightMaker) descend(ctx context.Context, l *library.Library, rows []dat
 	}
 	components := newComponents(night.Views.Len())
 	kept := make([]bool, night.Views.Len()) // by unit: a document of it is kept
-	err = night.Pairs(ctx, func(unit uint32, same []engine.Same) {
+	err = night.Pairs(ctx, func(unit uint32, same []corpus.Same) {
 		_, goes := known.Kept(unit)
 		for _, s := range same {
 			components.join(unit, s.Unit)
@@ -248,7 +248,7 @@ func (n *nightMaker) descend(ctx context.Context, l *library.Library, rows []dat
 	}
 	members, first := make([]int, night.Views.Len()), make([]int, night.Views.Len()) // by component
 	for row, unit := range slices.Backward(night.Units) {
-		if unit != engine.NoUnit {
+		if unit != corpus.NoUnit {
 			root := components.root(unit)
 			members[root]++
 			first[root] = row
@@ -265,7 +265,7 @@ func (n *nightMaker) descend(ctx context.Context, l *library.Library, rows []dat
 			row.FirstSeen = seen
 		}
 		unit := night.Units[i]
-		if unit == engine.NoUnit {
+		if unit == corpus.NoUnit {
 			row.Kept = known.Unchanged(i) == ""
 			continue
 		}

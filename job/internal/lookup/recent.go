@@ -8,7 +8,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/lookup"
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/state/idtable"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/simhash"
@@ -45,7 +45,7 @@ type recent struct {
 // recentPage is the newest version of an id.
 type recentPage struct {
 	entry  uint32 // 1 + its entry
-	unit   uint32 // engine.NoUnit: no table leads to it
+	unit   uint32 // corpus.NoUnit: no table leads to it
 	class  string
 	hi, lo uint64
 	length uint32
@@ -86,7 +86,7 @@ func (r *recent) has(id []byte, v *data.View, class string) (entry int, ok bool)
 	if p.class != class || p.hi != v.Hi || p.lo != v.Lo || p.length != v.Length {
 		return 0, false
 	}
-	if p.unit != engine.NoUnit {
+	if p.unit != corpus.NoUnit {
 		var have data.View
 		r.units.View(p.unit, &have)
 		if have.Sketch != v.Sketch || !bytes.Equal(have.Letters, v.Letters) {
@@ -106,7 +106,7 @@ func (r *recent) add(id []byte, v *data.View, class string, change int64) undo {
 	}
 	back := undo{uint32(row), r.pages[row]} //nolint:gosec // a file has fewer
 	entry := recentEntry{row: uint32(row), change: change}
-	unit := engine.NoUnit
+	unit := corpus.NoUnit
 	if v.Normal || v.Sketch != [data.SketchSize]byte{} {
 		unit = r.units.Add(v)
 		if int(unit) == len(r.last) {
@@ -125,7 +125,7 @@ func (r *recent) add(id []byte, v *data.View, class string, change int64) undo {
 // may come and be taken back for hours, and memory must not grow.
 func (r *recent) takeBack(u undo) {
 	end := len(r.entries) - 1
-	if unit := r.pages[u.row].unit; unit != engine.NoUnit {
+	if unit := r.pages[u.row].unit; unit != corpus.NoUnit {
 		if r.last[unit] = r.entries[end].before; r.last[unit] == 0 {
 			r.unpost(unit)
 			r.last, r.prints = r.last[:unit], r.prints[:unit]

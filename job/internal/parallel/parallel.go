@@ -1,6 +1,6 @@
 // Package parallel calls a function for many parts of some work, on some
-// goroutines. A part that panics fails with an error; it does not end the
-// process.
+// goroutines, and tells how far it is ([Pass]). A part that panics fails with an
+// error; it does not end the process.
 package parallel
 
 import (

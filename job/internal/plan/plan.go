@@ -25,11 +25,11 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/eval"
 	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/job/internal/machine"
 	"github.com/neardup/neardup/job/internal/method"
+	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/job/internal/stage/boilerplate"
@@ -44,7 +44,7 @@ type Options struct {
 	Workers   int // cores that the run would have; at least 1
 	Seed      uint64
 
-	Pass engine.Pass // each of them
+	Pass parallel.Pass // each of them
 }
 
 // Plan is what a run would take and find.

@@ -23,8 +23,8 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/message"
+	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/review"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/runs"
@@ -142,7 +142,7 @@ const (
 type Options struct {
 	Narrow  bool // do not look for pairs beyond the limit, which matches the run again
 	Workers int  // goroutines for that; 0: all cores
-	Pass    engine.Pass
+	Pass    parallel.Pass
 }
 
 // mostWidened is how many documents are matched again, at most, for the pairs

@@ -24,9 +24,9 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/method"
+	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/runs"
 	"github.com/neardup/neardup/job/internal/version"
@@ -107,7 +107,7 @@ type Options struct {
 	Seed    uint64 // the same draws the same
 	Workers int    // goroutines; 0: all cores
 	Narrow  bool   // without the second round, which matches the run again
-	Pass    engine.Pass
+	Pass    parallel.Pass
 }
 
 // How far from its limit a pair is near it, and how much wider the second round

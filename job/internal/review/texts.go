@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/input"
+	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/runs"
 	"github.com/neardup/neardup/job/internal/show"
 )
@@ -52,7 +52,7 @@ func (i *Item) Rows() (rows []show.Row, same bool) {
 // Read reads the texts of the pairs: those of the run from it or from its
 // input, those of earlier nights from the runs that brought them, which stand
 // beside this one. A text that is gone says why, with its night.
-func (d *Draw) Read(ctx context.Context, pass engine.Pass) ([]Item, error) {
+func (d *Draw) Read(ctx context.Context, pass parallel.Pass) ([]Item, error) {
 	items := make([]Item, len(d.Pairs))
 	wanted := map[int64][]*Document{} // of the run, by row
 	history := map[runs.Document][]*Document{}
@@ -87,7 +87,7 @@ func (d *Draw) Read(ctx context.Context, pass engine.Pass) ([]Item, error) {
 }
 
 // ofRun reads the documents of the run that stand at these rows.
-func (d *Draw) ofRun(ctx context.Context, wanted map[int64][]*Document, pass engine.Pass) error {
+func (d *Draw) ofRun(ctx context.Context, wanted map[int64][]*Document, pass parallel.Pass) error {
 	manifest, cfg, err := runs.Settings(d.Run)
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ import (
 
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/job/internal/parallel"
@@ -38,7 +39,7 @@ const (
 	Fingerprint = "fingerprint"
 	Read        = "read"
 	Exact       = "exact"
-	History     = engine.StageHistory
+	History     = corpus.StageHistory
 	Match       = "match"
 	Texts       = "texts"
 	Verify      = "verify"
@@ -72,7 +73,7 @@ type Run struct {
 	Samples []rundir.TaskRecord // set by the stage learn
 	Counts  Counts              // set by the stage cluster
 
-	opened *engine.Documents
+	opened *corpus.Documents
 }
 
 // Counts counts what the stage cluster found.
@@ -108,9 +109,9 @@ func (c *Counts) EachMerge(yield func(from, into []byte) error) error {
 }
 
 // Documents returns the run's documents. It opens them at the first call.
-func (r *Run) Documents() (d *engine.Documents, err error) {
+func (r *Run) Documents() (d *corpus.Documents, err error) {
 	if r.opened == nil {
-		r.opened, err = engine.OpenDocuments(r.Dir, len(r.Job.Splits))
+		r.opened, err = corpus.Open(r.Dir, len(r.Job.Splits))
 	}
 	return r.opened, err
 }

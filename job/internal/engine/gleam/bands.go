@@ -9,6 +9,7 @@ import (
 	"runtime"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/counting"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/parallel"
@@ -49,7 +50,7 @@ func (p packing) bandOf(table int) (band int, ok bool) {
 // references counts, for each table, the references to documents under its keys
 // that are sent, and those that are not since no other document has the band. It
 // writes the files of shared bands.
-func (p packing) references(ctx context.Context, job *engine.Job, documents *engine.Documents) (sent, alone []uint64, err error) {
+func (p packing) references(ctx context.Context, job *engine.Job, documents *corpus.Documents) (sent, alone []uint64, err error) {
 	limit := job.Config.Execution.MemoryLimit()
 	counts := make([][]uint64, documents.Parts()) // of those sent, by split, by table
 	mapped := make([][]uint64, documents.Parts()) // of all
@@ -96,7 +97,7 @@ func (p packing) references(ctx context.Context, job *engine.Job, documents *eng
 
 // writeShared writes which bands of the documents of a split are shared, and
 // counts them.
-func (p packing) writeShared(ctx context.Context, dir *rundir.Dir, documents *engine.Documents, split int, bands *counting.Filter, counts []uint64) error {
+func (p packing) writeShared(ctx context.Context, dir *rundir.Dir, documents *corpus.Documents, split int, bands *counting.Filter, counts []uint64) error {
 	first := documents.First(split)
 	shared := make([]byte, documents.First(split+1)-first)
 	err := bands.Repeated(func(yield func(doc, key uint64)) error {
@@ -125,7 +126,7 @@ func (p packing) writeShared(ctx context.Context, dir *rundir.Dir, documents *en
 
 // sharedBands reads which bands of the documents from first to last − 1 are
 // shared; nil without bands.
-func (w *worker) sharedBands(p packing, documents *engine.Documents, first, last uint64) (shared []byte, err error) {
+func (w *worker) sharedBands(p packing, documents *corpus.Documents, first, last uint64) (shared []byte, err error) {
 	if !p.rule.Bands || first == last {
 		return nil, nil
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/history"
 
 	"github.com/neardup/neardup/data"
@@ -194,7 +195,7 @@ func BenchmarkHistory(b *testing.B) {
 			most := watchMemory(b, dir.Path())
 			matched := 0
 			for b.Loop() {
-				documents, err := engine.ReadRunDocuments(b.Context(), cfg, dir, splitsOfNight, 2, nil)
+				documents, err := corpus.ReadNight(b.Context(), cfg, dir, splitsOfNight, 2, nil)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -24,6 +24,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
@@ -104,16 +105,16 @@ const splitsOfViews = 3
 
 // writeViews lays documents into the run directory as the stages before the
 // match leave them, in splits of different sizes, one of them empty.
-func writeViews(t testing.TB, dir *rundir.Dir, cfg config.Config, docs []data.View) *engine.Documents {
+func writeViews(t testing.TB, dir *rundir.Dir, cfg config.Config, docs []data.View) *corpus.Documents {
 	t.Helper()
-	for _, folder := range []string{engine.ViewsFolder, exactdup.Folder} {
+	for _, folder := range []string{corpus.ViewsFolder, exactdup.Folder} {
 		if err := os.MkdirAll(dir.Path(rundir.State, folder), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	cut := len(docs) / 7
 	for task, docs := range [splitsOfViews][]data.View{docs[:cut], nil, docs[cut:]} {
-		out, err := views.Create(engine.ViewPath(dir, task), method.ViewForm(cfg))
+		out, err := views.Create(corpus.ViewPath(dir, task), method.ViewForm(cfg))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,13 +127,13 @@ func writeViews(t testing.TB, dir *rundir.Dir, cfg config.Config, docs []data.Vi
 			t.Fatal(err)
 		}
 	}
-	documents, err := engine.OpenDocuments(dir, splitsOfViews)
+	documents, err := corpus.Open(dir, splitsOfViews)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
 	var equal []exactdup.Document
-	x := engine.ExactDeduper{Documents: documents, Rule: method.Rule(cfg.Match), Workers: 2, Memory: 1 << 30}
+	x := corpus.Deduper{Documents: documents, Rule: method.Rule(cfg.Match), Workers: 2, Memory: 1 << 30}
 	err = x.Find(t.Context(), func(d exactdup.Document) error {
 		mu.Lock()
 		defer mu.Unlock()
@@ -150,7 +151,7 @@ func writeViews(t testing.TB, dir *rundir.Dir, cfg config.Config, docs []data.Vi
 				records = exactdup.Append(records, d)
 			}
 		}
-		if err := state.Write(engine.ExactPath(dir, task), exactdup.FileKind, records); err != nil {
+		if err := state.Write(corpus.ExactPath(dir, task), exactdup.FileKind, records); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -167,12 +168,12 @@ func testLog(t testing.TB) *slog.Logger {
 }
 
 // findPairs returns the pairs that an engine finds, in order.
-func findPairs(ctx context.Context, t testing.TB, e engine.Engine, dir *rundir.Dir, cfg config.Config, documents *engine.Documents) ([]data.Pair, error) {
+func findPairs(ctx context.Context, t testing.TB, e engine.Engine, dir *rundir.Dir, cfg config.Config, documents *corpus.Documents) ([]data.Pair, error) {
 	t.Helper()
 	return findPairsOf(ctx, t, e, matchJob(t, dir, cfg), documents)
 }
 
-func findPairsOf(ctx context.Context, t testing.TB, e engine.Engine, job *engine.Job, documents *engine.Documents) ([]data.Pair, error) {
+func findPairsOf(ctx context.Context, t testing.TB, e engine.Engine, job *engine.Job, documents *corpus.Documents) ([]data.Pair, error) {
 	t.Helper()
 	var mu sync.Mutex
 	var pairs []data.Pair

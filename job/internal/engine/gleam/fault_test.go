@@ -22,6 +22,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
@@ -267,7 +268,7 @@ type faultRuns struct {
 
 // outputsOf are the folders that the tasks of a stage write into.
 var outputsOf = map[string][]string{
-	stage.Fingerprint: {rundir.Fingerprints, rundir.Quarantine, rundir.Texts, filepath.Join(rundir.State, engine.ViewsFolder)},
+	stage.Fingerprint: {rundir.Fingerprints, rundir.Quarantine, rundir.Texts, filepath.Join(rundir.State, corpus.ViewsFolder)},
 	stage.Texts:       {filepath.Join(rundir.State, texts.ShinglesFolder)},
 	stage.Write:       {rundir.Matches, rundir.Clusters, rundir.Pairs, rundir.Removed, rundir.Clean},
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/check"
@@ -56,7 +57,7 @@ const kindPart = "neardup part 3"
 
 // History deals the library's splits, in groups, to one worker per agent. The worker
 // uses all cores of its host and holds the run's index in memory once.
-func (e *Engine) History(ctx context.Context, job *engine.Job, documents *engine.RunDocuments, l *library.Library, splits []library.Split, found *history.Matches) error {
+func (e *Engine) History(ctx context.Context, job *engine.Job, documents *corpus.Night, l *library.Library, splits []library.Split, found *history.Matches) error {
 	p := historyParts{dir: job.Dir.Path(rundir.State, history.PartsFolder), found: found}
 	sequence := l.Manifest().Sequence
 	groups := grouped(splits, e.historyRows)
@@ -147,7 +148,7 @@ func libraryFiles(job *engine.Job, splits []library.Split) ([]attempt.File, erro
 	}
 	var prints []string
 	for task := range job.Splits {
-		prints = append(prints, job.Dir.Path(rundir.Fingerprints, rundir.PartName(task, ".parquet")), engine.ExactPath(job.Dir, task))
+		prints = append(prints, job.Dir.Path(rundir.Fingerprints, rundir.PartName(task, ".parquet")), corpus.ExactPath(job.Dir, task))
 	}
 	paths = append(append(paths, filepath.Join(dir, library.ManifestFile)), check.Spread(prints)...)
 	return check.Files(paths, attempt.File{Library: true})
@@ -269,7 +270,7 @@ func (w *worker) historyTasks(ctx context.Context, tasks []int) (err error) {
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	threads := max(1, min(runtime.GOMAXPROCS(0), len(tasks)))
-	documents, err := engine.ReadRunDocuments(ctx, w.spec.Config, dir, s.Documents, runtime.GOMAXPROCS(0), nil)
+	documents, err := corpus.ReadNight(ctx, w.spec.Config, dir, s.Documents, runtime.GOMAXPROCS(0), nil)
 	if err != nil {
 		return err
 	}

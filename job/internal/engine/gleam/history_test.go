@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/internal/engine/internal/plantedtest"
@@ -161,7 +162,7 @@ func writeNight(t testing.TB, dir *rundir.Dir, cfg config.Config, rows []data.Li
 				t.Fatal(err)
 			}
 		}
-		if err := errors.Join(out.Commit(), state.Write(engine.ExactPath(dir, task), exactdup.FileKind, known)); err != nil {
+		if err := errors.Join(out.Commit(), state.Write(corpus.ExactPath(dir, task), exactdup.FileKind, known)); err != nil {
 			t.Fatal(err)
 		}
 		first += uint64(len(rows))
@@ -174,7 +175,7 @@ func (in *historyInput) join(ctx context.Context, t testing.TB, e engine.Engine,
 	t.Helper()
 	writeNight(t, dir, in.config, in.night)
 	job := &engine.Job{Config: in.config, Hash: "cafe", Dir: dir, Splits: make([]data.Split, splitsOfNight), Log: testLog(t)}
-	documents, err := engine.ReadRunDocuments(ctx, in.config, dir, splitsOfNight, 2, nil)
+	documents, err := corpus.ReadNight(ctx, in.config, dir, splitsOfNight, 2, nil)
 	if err != nil {
 		return "", err
 	}

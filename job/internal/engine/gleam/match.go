@@ -9,6 +9,7 @@ import (
 	"runtime"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/check"
@@ -53,7 +54,7 @@ const (
 
 // Match runs the join, in flows of as many tables as the agents have memory for. Tables
 // of a flow that has finished are not run again.
-func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.Documents, emit func([]data.Pair) error) error {
+func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *corpus.Documents, emit func([]data.Pair) error) error {
 	n := documents.Len()
 	if n < 2 {
 		return nil
@@ -95,7 +96,7 @@ func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.D
 			finals = s.Steps[2].Tasks
 			var paths []string
 			for task := range job.Splits {
-				paths = append(paths, engine.ViewPath(job.Dir, task), engine.ExactPath(job.Dir, task))
+				paths = append(paths, corpus.ViewPath(job.Dir, task), corpus.ExactPath(job.Dir, task))
 				if p.rule.Bands {
 					paths = append(paths, bandsPath(job.Dir, task))
 				}
@@ -149,12 +150,12 @@ func matchSteps(s *attempt.Spec, documents uint64, agents []cluster.Agent) []att
 }
 
 // openDocuments opens the run's documents on an agent.
-func (w *worker) openDocuments(m matchPayload) (*engine.Documents, error) {
+func (w *worker) openDocuments(m matchPayload) (*corpus.Documents, error) {
 	dir, err := rundir.Attach(w.spec.Run)
 	if err != nil {
 		return nil, err
 	}
-	documents, err := engine.OpenDocuments(dir, m.Splits)
+	documents, err := corpus.Open(dir, m.Splits)
 	if err != nil {
 		return nil, fmt.Errorf("this host does not see the run's documents: %w", err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/internal/engine/local"
@@ -32,7 +33,7 @@ type joining struct {
 	cluster *Engine
 }
 
-func (e joining) History(ctx context.Context, job *engine.Job, documents *engine.RunDocuments, l *library.Library, splits []library.Split, found *history.Matches) error {
+func (e joining) History(ctx context.Context, job *engine.Job, documents *corpus.Night, l *library.Library, splits []library.Split, found *history.Matches) error {
 	return e.cluster.History(ctx, job, documents, l, splits, found)
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/attempt"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/cluster"
@@ -19,7 +20,7 @@ const (
 	stageSegment = "segment"
 	stagePartial = "partial"
 	stageFinal   = "final"
-	stageHistory = engine.StageHistory
+	stageHistory = corpus.StageHistory
 	stageCheck   = "check" // before a flow: it passes no rows
 )
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state/views"
@@ -98,9 +99,9 @@ func peakMiB(b *testing.B) float64 {
 }
 
 // plantedDocuments writes the views of a run of one split.
-func plantedDocuments(b *testing.B, dir *rundir.Dir, n int) *engine.Documents {
+func plantedDocuments(b *testing.B, dir *rundir.Dir, n int) *corpus.Documents {
 	b.Helper()
-	path := engine.ViewPath(dir, 0)
+	path := corpus.ViewPath(dir, 0)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		b.Fatal(err)
 	}
@@ -128,7 +129,7 @@ func plantedDocuments(b *testing.B, dir *rundir.Dir, n int) *engine.Documents {
 	if err := w.Commit(); err != nil {
 		b.Fatal(err)
 	}
-	documents, err := engine.OpenDocuments(dir, 1)
+	documents, err := corpus.Open(dir, 1)
 	if err != nil {
 		b.Fatal(err)
 	}

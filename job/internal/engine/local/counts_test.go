@@ -7,7 +7,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/engine/internal/plantedtest"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state/views"
@@ -64,7 +64,7 @@ func TestTablesAreCounted(t *testing.T) {
 }
 
 // checkSegments counts the segment tables anew, a document at a time.
-func checkSegments(t *testing.T, documents *engine.Documents, cfg config.Config, counts []rundir.TableCount) {
+func checkSegments(t *testing.T, documents *corpus.Documents, cfg config.Config, counts []rundir.TableCount) {
 	t.Helper()
 	layout, err := simhash.ChooseLayout(cfg.Features.Bits, cfg.Match.Distance, documents.Len())
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/engine/internal/plantedtest"
 	"github.com/neardup/neardup/job/internal/rundir"
 )
 
 // faultyRun is a run whose match takes every path, and how it is matched: in
 // memory and by the disk.
-func faultyRun(t *testing.T, verify string) (*rundir.Dir, *engine.Documents, []config.Config) {
+func faultyRun(t *testing.T, verify string) (*rundir.Dir, *corpus.Documents, []config.Config) {
 	dir := openRun(t)
 	cfg := config.Default()
 	cfg.Match.Verify = verify
@@ -122,7 +122,7 @@ func TestSpillGoesToTmp(t *testing.T) {
 // Damaged views end the match, which names the file.
 func TestDamagedViewsEndMatch(t *testing.T) {
 	dir, d, ways := faultyRun(t, config.VerifySketch)
-	path := engine.ViewPath(dir, 1)
+	path := corpus.ViewPath(dir, 1)
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

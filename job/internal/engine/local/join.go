@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/shuffle"
 	"github.com/neardup/neardup/job/internal/state/views"
@@ -15,7 +16,7 @@ import (
 // join is one call of Match.
 type join struct {
 	job       *engine.Job
-	documents *engine.Documents
+	documents *corpus.Documents
 	rule      mapper.Rule
 	tiers     mapper.Tiers
 	bits      int // of a fingerprint
@@ -88,7 +89,7 @@ func load[F columns.Fingerprint](ctx context.Context, j *join, m *shuffle.Memory
 	if j.rule.Verified {
 		numbers, postings, err = loadViews(ctx, j, m)
 	} else { // the fingerprints alone decide, and all that are matched are of normal length
-		numbers, postings, err = engine.Gather(ctx, j.documents, j.workers, 1, func(first, last uint64, yield func(doc uint64, posting F)) error {
+		numbers, postings, err = corpus.Gather(ctx, j.documents, j.workers, 1, func(first, last uint64, yield func(doc uint64, posting F)) error {
 			return j.documents.Each(ctx, first, last, 0, func(doc uint64, r *views.Row) error {
 				yield(doc, mapper.Segments[F](&r.View))
 				return nil

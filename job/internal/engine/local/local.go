@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/job/internal/method"
@@ -50,13 +51,13 @@ func (e *Engine) Each(ctx context.Context, job *engine.Job, stage engine.Stage, 
 
 // History implements [engine.Engine]. All workers share the row groups of all
 // splits.
-func (e *Engine) History(ctx context.Context, job *engine.Job, documents *engine.RunDocuments, l *library.Library, splits []library.Split, found *history.Matches) error {
+func (e *Engine) History(ctx context.Context, job *engine.Job, documents *corpus.Night, l *library.Library, splits []library.Split, found *history.Matches) error {
 	return documents.Join(ctx, l, splits, e.workers, found, job.Tell)
 }
 
 // Match implements [engine.Engine]. It joins in memory if the documents fit under
 // the memory cap, else on disk.
-func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *engine.Documents, emit func([]data.Pair) error) error {
+func (e *Engine) Match(ctx context.Context, job *engine.Job, documents *corpus.Documents, emit func([]data.Pair) error) error {
 	rule, err := method.RuleOf(job.Dir.Path(), job.Config.Match)
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/internal/plantedtest"
 	"github.com/neardup/neardup/job/internal/method"
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // A way finds the pairs, in any order.
 type way struct {
 	name string
-	find func(t fataler, dir *rundir.Dir, cfg config.Config, documents *engine.Documents) []data.Pair
+	find func(t fataler, dir *rundir.Dir, cfg config.Config, documents *corpus.Documents) []data.Pair
 }
 
 // fataler is what *testing.T and *rapid.T have in common.
@@ -57,20 +58,20 @@ func ways(caps ...string) []way {
 }
 
 func inMemoryOn(workers int) way {
-	return way{fmt.Sprintf("in memory on %d", workers), func(t fataler, dir *rundir.Dir, cfg config.Config, documents *engine.Documents) []data.Pair {
+	return way{fmt.Sprintf("in memory on %d", workers), func(t fataler, dir *rundir.Dir, cfg config.Config, documents *corpus.Documents) []data.Pair {
 		cfg.Execution.Memory = "1GiB"
 		return matched(t, workers, dir, cfg, documents)
 	}}
 }
 
 func byDisk(workers int, limit string) way {
-	return way{fmt.Sprintf("by the disk on %d under %s", workers, limit), func(t fataler, dir *rundir.Dir, cfg config.Config, documents *engine.Documents) []data.Pair {
+	return way{fmt.Sprintf("by the disk on %d under %s", workers, limit), func(t fataler, dir *rundir.Dir, cfg config.Config, documents *corpus.Documents) []data.Pair {
 		cfg.Execution.Memory = limit
 		return matched(t, workers, dir, cfg, documents)
 	}}
 }
 
-func matched(t fataler, workers int, dir *rundir.Dir, cfg config.Config, documents *engine.Documents) (pairs []data.Pair) {
+func matched(t fataler, workers int, dir *rundir.Dir, cfg config.Config, documents *corpus.Documents) (pairs []data.Pair) {
 	t.Helper()
 	var mu sync.Mutex
 	err := New(workers).Match(context.Background(), newJob(cfg, dir), documents, func(batch []data.Pair) error {
@@ -92,7 +93,7 @@ func newJob(cfg config.Config, dir *rundir.Dir) *engine.Job {
 // shuffled is the pipeline that a cluster runs: postings, partial reduces by salt
 // and shard, final reduces by shard, comparison and verdict.
 func shuffled(salts, shards int) way {
-	return way{fmt.Sprintf("shuffled over %d salts and %d shards", salts, shards), func(t fataler, dir *rundir.Dir, cfg config.Config, documents *engine.Documents) []data.Pair {
+	return way{fmt.Sprintf("shuffled over %d salts and %d shards", salts, shards), func(t fataler, dir *rundir.Dir, cfg config.Config, documents *corpus.Documents) []data.Pair {
 		t.Helper()
 		if cfg.Features.Bits > 64 {
 			return shuffledOver[columns.Uint128](t, cfg, documents, salts, shards)
@@ -101,7 +102,7 @@ func shuffled(salts, shards int) way {
 	}}
 }
 
-func shuffledOver[F columns.Fingerprint](t fataler, cfg config.Config, documents *engine.Documents, salts, shards int) (pairs []data.Pair) {
+func shuffledOver[F columns.Fingerprint](t fataler, cfg config.Config, documents *corpus.Documents, salts, shards int) (pairs []data.Pair) {
 	t.Helper()
 	rule := method.Rule(cfg.Match)
 	tiers := rule.Tiers()
@@ -247,7 +248,7 @@ func openRun(t testing.TB) *rundir.Dir {
 	return dir
 }
 
-func written(t fataler, dir *rundir.Dir, cfg config.Config, splits int, documents []data.View) *engine.Documents {
+func written(t fataler, dir *rundir.Dir, cfg config.Config, splits int, documents []data.View) *corpus.Documents {
 	t.Helper()
 	d, err := plantedtest.Write(dir, cfg, splits, documents)
 	if err != nil {

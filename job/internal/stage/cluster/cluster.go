@@ -31,7 +31,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/state/exactdup"
@@ -77,7 +77,7 @@ func Cluster(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err err
 type decider struct {
 	run       *stage.Run
 	rec       *rundir.TaskRecord
-	documents *engine.Documents
+	documents *corpus.Documents
 	history   historyDocuments // nil without a library
 	counts    stage.Counts
 	resolved  []pairs.Pair // pairs that the texts decided, sorted

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state/decision"
 	"github.com/neardup/neardup/job/internal/state/exactdup"
@@ -110,7 +110,7 @@ func (d *decider) others(task int) (all []decision.Decision, err error) {
 
 // duplicates compares documents with the same id.
 type duplicates struct {
-	documents *engine.Documents
+	documents *corpus.Documents
 	readers   [2]*views.Reader // of the later row and the first; nil before they are needed
 	rows      [2]data.View
 }

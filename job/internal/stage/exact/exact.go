@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
@@ -36,7 +36,7 @@ func Find(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error)
 	found := spill.New(documents.Parts(), spill.Options{Dir: r.Dir.Path(rundir.Scratch, stage.Exact), Head: exactdup.RecordBytes})
 	defer func() { err = errors.Join(err, found.Close()) }()
 	var counts [exactdup.EqualShort + 1]atomic.Int64
-	x := engine.ExactDeduper{
+	x := corpus.Deduper{
 		Documents: documents, Rule: method.Rule(r.Config.Match), Workers: r.Workers, Memory: r.Config.Execution.MemoryLimit(), Pass: r.Job.Pass,
 		IDs: func(ctx context.Context, split int, yield func(id []byte) error) error {
 			return r.Job.EachID(ctx, split, nil, func(_ int64, id []byte) error { return yield(id) })
@@ -85,7 +85,7 @@ func Find(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error)
 
 // duplicate returns the error for an id that appears twice although the settings
 // forbid it.
-func duplicate(ctx context.Context, r *stage.Run, documents *engine.Documents, d exactdup.Document) error {
+func duplicate(ctx context.Context, r *stage.Run, documents *corpus.Documents, d exactdup.Document) error {
 	task := documents.Part(d.Doc)
 	row := int64(d.Doc - documents.First(task))
 	next := func() int64 {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/state/frames"
@@ -44,7 +44,7 @@ func countEarlier(ctx context.Context, r *stage.Run, all *sketch.FormCounter) er
 	var tonight, before sketch.FormFilter
 	each := func(add func(text []byte)) error {
 		for task := range r.Job.Splits {
-			err := engine.EachFingerprinted(ctx, r.Dir, task, lettersColumn, func(row *data.LibraryRow) error {
+			err := corpus.EachFingerprinted(ctx, r.Dir, task, lettersColumn, func(row *data.LibraryRow) error {
 				if len(row.Letters) > 0 {
 					add(row.Letters)
 				}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
@@ -21,7 +21,7 @@ import (
 
 // night is the documents of this run, in memory.
 type night struct {
-	*engine.RunDocuments
+	*corpus.Night
 	docs  []uint64   // by row: the document's number
 	kinds []driftKey // by row
 }
@@ -30,7 +30,7 @@ type night struct {
 func readNight(ctx context.Context, r *stage.Run) (_ *night, err error) {
 	n := &night{}
 	sites := map[driftKey]driftKey{}
-	n.RunDocuments, err = engine.ReadRunDocuments(ctx, r.Config, r.Dir, len(r.Job.Splits), r.Workers, func(doc uint64, row *data.LibraryRow) {
+	n.Night, err = corpus.ReadNight(ctx, r.Config, r.Dir, len(r.Job.Splits), r.Workers, func(doc uint64, row *data.LibraryRow) {
 		n.docs = append(n.docs, doc)
 		kind := driftKey{string(row.Site), row.Language}
 		if known, ok := sites[kind]; ok { // one copy of each site's name
@@ -69,7 +69,7 @@ func Compare(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err err
 	}
 	earliest := n.NewMatches(m)
 	r.Job.Advance = r.Job.Pass.Begin(documents, "documents")
-	if err := r.Engine.History(ctx, r.Job, n.RunDocuments, r.Library, splits, earliest); err != nil {
+	if err := r.Engine.History(ctx, r.Job, n.Night, r.Library, splits, earliest); err != nil {
 		return err
 	}
 	if came := earliest.Documents(); came != documents {
@@ -148,7 +148,7 @@ func writeHistory(r *stage.Run, n *night, earliest *history.Matches, today map[s
 func (n *night) known(row int, earliest *history.Matches, today map[string]string, current [][]string) history.Document {
 	d := history.Document{Doc: n.docs[row], FirstSeen: earliest.FirstSeen(row)}
 	u := n.Units[row]
-	if u == engine.NoUnit {
+	if u == corpus.NoUnit {
 		if night := earliest.Unchanged(row); night != "" {
 			d.Kept = &history.Match{Night: night, ID: string(n.IDs.At(row)), FirstSeen: d.FirstSeen, Reason: history.Unchanged}
 		}
@@ -225,7 +225,7 @@ func writeGrowth(ctx context.Context, r *stage.Run, n *night, earliest *history.
 	var hot []*data.GrowthRow
 	members, first := make([]int64, earliest.Units()), make([]int, earliest.Units())
 	for row, u := range slices.Backward(n.Units) {
-		if u != engine.NoUnit {
+		if u != corpus.NoUnit {
 			members[u]++
 			first[u] = row
 		}

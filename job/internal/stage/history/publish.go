@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/history"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
-	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
 	"github.com/neardup/neardup/job/internal/stage/boilerplate"
@@ -76,7 +76,7 @@ func librarySplit(ctx context.Context, r *stage.Run, task int, first uint64, yie
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	return engine.EachOfNight(ctx, r.Dir, task, first, nightColumns, func(doc uint64, row *data.LibraryRow) error {
+	return corpus.EachOfNight(ctx, r.Dir, task, first, nightColumns, func(doc uint64, row *data.LibraryRow) error {
 		row.Night, row.FirstSeen = r.Config.Library.Night, r.Config.Library.Night
 		if d := known[doc]; d != nil && d.FirstSeen != "" {
 			row.FirstSeen = d.FirstSeen

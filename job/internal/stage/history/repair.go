@@ -15,7 +15,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
@@ -160,7 +160,7 @@ func (r *repair) firstSeen(ctx context.Context, n library.Night) (map[xxh3.Uint1
 // ids calls yield with the ids of all documents of the run.
 func (n *nightRun) ids(ctx context.Context, yield func(id []byte)) error {
 	for task := range n.manifest.Splits {
-		err := engine.EachFingerprinted(ctx, n.dir, task, []string{"doc_id"}, func(row *data.LibraryRow) error {
+		err := corpus.EachFingerprinted(ctx, n.dir, task, []string{"doc_id"}, func(row *data.LibraryRow) error {
 			yield(row.DocID)
 			return nil
 		})
@@ -178,7 +178,7 @@ func (n *nightRun) split(ctx context.Context, task int, first map[xxh3.Uint128]s
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	return engine.EachFingerprinted(ctx, n.dir, task, nightColumns, func(row *data.LibraryRow) error {
+	return corpus.EachFingerprinted(ctx, n.dir, task, nightColumns, func(row *data.LibraryRow) error {
 		hash := xxh3.Hash128(row.DocID)
 		if had[hash] {
 			return nil

@@ -19,6 +19,7 @@ import (
 	"github.com/neardup/neardup/data/library"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/engine/local"
 	"github.com/neardup/neardup/job/internal/machine"
@@ -179,10 +180,10 @@ func writeNight(t *testing.T, j *engine.Job, rows []data.LibraryRow) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(filepath.Dir(engine.ViewPath(j.Dir, 0)), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(corpus.ViewPath(j.Dir, 0)), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	seen, err := views.Create(engine.ViewPath(j.Dir, 0), method.ViewForm(j.Config))
+	seen, err := views.Create(corpus.ViewPath(j.Dir, 0), method.ViewForm(j.Config))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,10 +196,10 @@ func writeNight(t *testing.T, j *engine.Job, rows []data.LibraryRow) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.MkdirAll(filepath.Dir(engine.ExactPath(j.Dir, 0)), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(corpus.ExactPath(j.Dir, 0)), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(out.Commit(), seen.Commit(), state.Write(engine.ExactPath(j.Dir, 0), exactdup.FileKind, nil)); err != nil {
+	if err := errors.Join(out.Commit(), seen.Commit(), state.Write(corpus.ExactPath(j.Dir, 0), exactdup.FileKind, nil)); err != nil {
 		t.Fatal(err)
 	}
 }

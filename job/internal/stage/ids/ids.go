@@ -20,7 +20,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/history"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/stage"
@@ -90,14 +90,14 @@ func Resolve(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err err
 // sites deals the sites of clustered documents to the split of the document that
 // identifies the cluster (decision.Group).
 type sites struct {
-	documents *engine.Documents
+	documents *corpus.Documents
 	split     *decision.Split // nil unless the run annotates
 	at        int             // the next decision of split
 	deal      *spill.Dealer
 	record    []byte
 }
 
-func newSites(r *stage.Run, documents *engine.Documents, task int, all *spill.Buckets) (s *sites, err error) {
+func newSites(r *stage.Run, documents *corpus.Documents, task int, all *spill.Buckets) (s *sites, err error) {
 	s = &sites{documents: documents, deal: all.Dealer()}
 	if r.Config.Output.Annotate != "" {
 		s.split, err = decision.Read(r.Dir.Path(rundir.StatePart(decision.Folder, task)))
@@ -165,7 +165,7 @@ func writeNames(path string, answers *spill.Buckets, task int) error {
 
 // asker deals the requests of split task and numbers their slots.
 type asker struct {
-	documents *engine.Documents
+	documents *corpus.Documents
 	deal      *spill.Dealer
 	task      int
 	slot      uint64
@@ -181,7 +181,7 @@ func (a *asker) want(doc uint64) error {
 
 // ask deals requests for the ids that the tables of split task need, in the order in
 // which the stage write needs them.
-func ask(r *stage.Run, documents *engine.Documents, task int, deal *spill.Dealer) error {
+func ask(r *stage.Run, documents *corpus.Documents, task int, deal *spill.Dealer) error {
 	split, err := decision.Read(r.Dir.Path(rundir.StatePart(decision.Folder, task)))
 	if err != nil {
 		return err
@@ -211,7 +211,7 @@ func ask(r *stage.Run, documents *engine.Documents, task int, deal *spill.Dealer
 
 // answer reads the ids of split task that others asked for, in one pass, and deals
 // them to those who asked. It calls each once for every id that it reads.
-func answer(ctx context.Context, r *stage.Run, documents *engine.Documents, task int, asked *spill.Buckets, deal *spill.Dealer, each func(doc uint64, id []byte) error) error {
+func answer(ctx context.Context, r *stage.Run, documents *corpus.Documents, task int, asked *spill.Buckets, deal *spill.Dealer, each func(doc uint64, id []byte) error) error {
 	requests, err := asked.SortedHeads(task)
 	if err != nil || len(requests) == 0 {
 		return errors.Join(err, asked.Drop(task))

@@ -17,6 +17,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
@@ -87,7 +88,7 @@ func TestFingerprintTaskKeepsOrderAndCounts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		documents, err := engine.OpenDocuments(job.Dir, 1)
+		documents, err := corpus.Open(job.Dir, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +158,7 @@ func TestFingerprintTaskStops(t *testing.T) {
 	if parts, err := rundir.Parts(job.Dir.Path(), rundir.Fingerprints); err != nil || len(parts) > 0 {
 		t.Fatalf("left behind: %v, %v", parts, err)
 	}
-	if left, err := os.ReadDir(filepath.Dir(engine.ViewPath(job.Dir, 0))); err != nil || len(left) > 0 {
+	if left, err := os.ReadDir(filepath.Dir(corpus.ViewPath(job.Dir, 0))); err != nil || len(left) > 0 {
 		t.Fatalf("left behind: %v, %v", left, err)
 	}
 }

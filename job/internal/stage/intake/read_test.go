@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/input"
 	"github.com/neardup/neardup/job/internal/rundir"
@@ -57,7 +58,7 @@ func fingerprinted(t *testing.T, splits ...string) *engine.Job {
 // Fingerprints that are read become the views that their documents became.
 func TestReadMakesTheSameViews(t *testing.T) {
 	job := fingerprinted(t, page(1)+"\n"+page(2)+"\n"+`{"id":"s","text":"short"}`+"\n")
-	want, err := os.ReadFile(engine.ViewPath(job.Dir, 0))
+	want, err := os.ReadFile(corpus.ViewPath(job.Dir, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func TestReadMakesTheSameViews(t *testing.T) {
 	if err != nil || rec.RowsOut != 3 || rec.Counts["normal"] != 2 {
 		t.Fatalf("%+v, %v", rec, err)
 	}
-	if got, err := os.ReadFile(engine.ViewPath(again.Dir, 0)); err != nil || !slices.Equal(got, want) {
+	if got, err := os.ReadFile(corpus.ViewPath(again.Dir, 0)); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%d bytes, want %d, %v", len(got), len(want), err)
 	}
 	var ids []string
@@ -105,7 +106,7 @@ func TestSignaturesOfDocuments(t *testing.T) {
 		f.Fingerprint(&data.Document{ID: []byte(id), Text: []byte(text)}, "", &want[i])
 	}
 	job := fingerprinted(t, splits[:]...)
-	documents, err := engine.OpenDocuments(job.Dir, len(splits))
+	documents, err := corpus.Open(job.Dir, len(splits))
 	if err != nil {
 		t.Fatal(err)
 	}

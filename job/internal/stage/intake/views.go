@@ -7,6 +7,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
@@ -26,8 +27,8 @@ type viewWriter struct {
 }
 
 func createViews(job *engine.Job, task int) (*viewWriter, error) {
-	out, err := views.Create(engine.ViewPath(job.Dir, task), method.ViewForm(job.Config))
-	w := &viewWriter{out: out, names: []string{rundir.StatePart(engine.ViewsFolder, task)}, keep: keepValue(job.Config.Clusters.Keep)}
+	out, err := views.Create(corpus.ViewPath(job.Dir, task), method.ViewForm(job.Config))
+	w := &viewWriter{out: out, names: []string{rundir.StatePart(corpus.ViewsFolder, task)}, keep: keepValue(job.Config.Clusters.Keep)}
 	if method.Rule(job.Config.Match).ShortTexts {
 		name := rundir.StatePart(frames.Folder, task)
 		w.frames, w.names = frames.NewWriter(job.Dir.Path(name)), append(w.names, name)

@@ -17,7 +17,7 @@ import (
 	"sync"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/parallel"
 	"github.com/neardup/neardup/job/internal/rundir"
@@ -77,7 +77,7 @@ func Join(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err error)
 }
 
 // want writes, for each split, the rows of the documents in open.
-func want(r *stage.Run, documents *engine.Documents, open map[uint64]bool) error {
+func want(r *stage.Run, documents *corpus.Documents, open map[uint64]bool) error {
 	if err := os.RemoveAll(r.Dir.Path(rundir.State, texts.WantedFolder)); err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func Verify(ctx context.Context, r *stage.Run, rec *rundir.TaskRecord) (err erro
 }
 
 // byTexts sets the evidence of all open pairs to what the texts say.
-func byTexts(ctx context.Context, r *stage.Run, documents *engine.Documents, open []pairs.Pair) error {
+func byTexts(ctx context.Context, r *stage.Run, documents *corpus.Documents, open []pairs.Pair) error {
 	shingles := texts.Open(r.StatePath(texts.ShinglesFolder), documents.Folder, r.Config.Execution.MemoryLimit()/2)
 	order := byComponent(open)
 	err := parallel.Each(ctx, r.Workers, r.Workers, func(ctx context.Context, w int) error {
@@ -236,7 +236,7 @@ func refuseShared(ctx context.Context, r *stage.Run, shingles *texts.Reader, ope
 
 // bySignatures sets the evidence of all open pairs to what signatures say. It takes as
 // many pairs at a time as a quarter of the memory cap holds signatures for.
-func bySignatures(ctx context.Context, r *stage.Run, documents *engine.Documents, open []pairs.Pair) error {
+func bySignatures(ctx context.Context, r *stage.Run, documents *corpus.Documents, open []pairs.Pair) error {
 	const pairBytes = 2 * (sketch.SignatureSize + 32) // of two documents and their numbers
 	most := int(max(1<<10, r.Config.Execution.MemoryLimit()/4/pairBytes))
 	for some := range slices.Chunk(open, most) {

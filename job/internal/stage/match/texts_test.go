@@ -14,6 +14,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
@@ -62,7 +63,7 @@ func newJob(t *testing.T, perSplit int, splits ...string) (*engine.Job, *views.F
 			t.Fatal(err)
 		}
 		job.Splits = append(job.Splits, data.Split{Path: path, Format: "jsonl", Size: int64(len(text)), End: -1})
-		paths[task] = engine.ViewPath(dir, task)
+		paths[task] = corpus.ViewPath(dir, task)
 		w, err := views.Create(paths[task], views.Form{})
 		if err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/method"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
@@ -227,25 +227,25 @@ func Alike(n int) []data.View {
 // Write writes what a run of so many splits has of the documents when the match
 // begins: their views, and which of them others stand for. The last split has
 // what is left over, and may be empty.
-func Write(dir *rundir.Dir, cfg config.Config, splits int, documents []data.View) (*engine.Documents, error) {
+func Write(dir *rundir.Dir, cfg config.Config, splits int, documents []data.View) (*corpus.Documents, error) {
 	per := len(documents)/splits + 1
 	for task := range splits {
 		from, to := min(task*per, len(documents)), min((task+1)*per, len(documents))
-		if err := write(engine.ViewPath(dir, task), method.ViewForm(cfg), from, documents[from:to]); err != nil {
+		if err := write(corpus.ViewPath(dir, task), method.ViewForm(cfg), from, documents[from:to]); err != nil {
 			return nil, err
 		}
-		if err := os.RemoveAll(engine.ExactPath(dir, task)); err != nil {
+		if err := os.RemoveAll(corpus.ExactPath(dir, task)); err != nil {
 			return nil, err
 		}
 	}
-	d, err := engine.OpenDocuments(dir, splits)
+	d, err := corpus.Open(dir, splits)
 	if err != nil {
 		return nil, err
 	}
 	if err := identicals(dir, cfg, d); err != nil {
 		return nil, err
 	}
-	return engine.OpenDocuments(dir, splits)
+	return corpus.Open(dir, splits)
 }
 
 // write writes the views of a split, whose first document is first.
@@ -267,8 +267,8 @@ func write(path string, form views.Form, first int, documents []data.View) (err 
 func ID(doc int) []byte { return fmt.Appendf(nil, "%08d", doc) }
 
 // identicals writes which documents others stand for.
-func identicals(dir *rundir.Dir, cfg config.Config, d *engine.Documents) error {
-	find := engine.ExactDeduper{Documents: d, Rule: method.Rule(cfg.Match), Workers: 2, Memory: 1 << 30, IDs: func(_ context.Context, split int, yield func(id []byte) error) error {
+func identicals(dir *rundir.Dir, cfg config.Config, d *corpus.Documents) error {
+	find := corpus.Deduper{Documents: d, Rule: method.Rule(cfg.Match), Workers: 2, Memory: 1 << 30, IDs: func(_ context.Context, split int, yield func(id []byte) error) error {
 		for doc := d.First(split); doc < d.First(split+1); doc++ {
 			if err := yield(ID(int(doc))); err != nil {
 				return err
@@ -293,7 +293,7 @@ func identicals(dir *rundir.Dir, cfg config.Config, d *engine.Documents) error {
 		for ; len(found) > 0 && found[0].Doc < d.First(task+1); found = found[1:] {
 			records = exactdup.Append(records, found[0])
 		}
-		if err := state.Write(engine.ExactPath(dir, task), exactdup.FileKind, records); err != nil {
+		if err := state.Write(corpus.ExactPath(dir, task), exactdup.FileKind, records); err != nil {
 			return err
 		}
 	}

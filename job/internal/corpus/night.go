@@ -1,4 +1,4 @@
-package engine
+package corpus
 
 import (
 	"context"
@@ -24,7 +24,7 @@ import (
 // StageHistory is the name of the stage history in task records and progress.
 const StageHistory = "history"
 
-// RunDocuments holds this run's documents in memory, for the join with the
+// Night holds this run's documents in memory, for the join with the
 // library. A row is a document, in their order; only the first document of each
 // id has one. A unit is a set of documents with equal views. It depends on these
 // documents alone, so every process numbers rows and units alike. It never
@@ -33,7 +33,7 @@ const StageHistory = "history"
 // The join is a broadcast join: documents of the library stream past. Each is
 // looked up in IDs, for when its id was first seen, and in an index of the units'
 // views, for matches.
-type RunDocuments struct {
+type Night struct {
 	IDs   idtable.Table
 	Units []uint32          // by row; NoUnit for documents that are not matched
 	Views *mapper.Units     // by unit
@@ -62,16 +62,16 @@ type plainLook struct {
 // NoUnit is the unit of a document that is not matched.
 const NoUnit = ^uint32(0)
 
-// ReadRunDocuments reads the documents of the run in dir, without later documents
+// ReadNight reads the documents of the run in dir, without later documents
 // of an id and deleted ones. It calls each, which may be nil, for every row; each
 // must not retain row. The index is made at the first Join, on workers
 // goroutines.
-func ReadRunDocuments(ctx context.Context, cfg config.Config, dir *rundir.Dir, splits, workers int, each func(doc uint64, row *data.LibraryRow)) (*RunDocuments, error) {
+func ReadNight(ctx context.Context, cfg config.Config, dir *rundir.Dir, splits, workers int, each func(doc uint64, row *data.LibraryRow)) (*Night, error) {
 	rule, err := method.RuleOf(dir.Path(), cfg.Match)
 	if err != nil {
 		return nil, err
 	}
-	n := newRunDocuments(cfg, rule)
+	n := newNight(cfg, rule)
 	columns := n.columns("doc_id")
 	if each != nil {
 		columns = append(columns, "language")
@@ -94,10 +94,10 @@ func ReadRunDocuments(ctx context.Context, cfg config.Config, dir *rundir.Dir, s
 	return n, nil
 }
 
-// NewRunDocuments makes RunDocuments from rows that come from no run. No two may
+// NewNight makes a Night of rows that come from no run. No two may
 // have the same id. The name of the night is in cfg.
-func NewRunDocuments(cfg config.Config, workers int, rows []data.LibraryRow) *RunDocuments {
-	n := newRunDocuments(cfg, method.Rule(cfg.Match))
+func NewNight(cfg config.Config, workers int, rows []data.LibraryRow) *Night {
+	n := newNight(cfg, method.Rule(cfg.Match))
 	for i := range rows {
 		n.add(&rows[i])
 	}
@@ -105,12 +105,12 @@ func NewRunDocuments(cfg config.Config, workers int, rows []data.LibraryRow) *Ru
 	return n
 }
 
-func newRunDocuments(cfg config.Config, rule mapper.Rule) *RunDocuments {
-	return &RunDocuments{match: cfg.Match, Views: mapper.NewUnits(cfg.Match.Verified()), plain: map[int]plainLook{}, rule: rule, bits: cfg.Features.Bits, night: cfg.Library.Night, hot: maxHot}
+func newNight(cfg config.Config, rule mapper.Rule) *Night {
+	return &Night{match: cfg.Match, Views: mapper.NewUnits(cfg.Match.Verified()), plain: map[int]plainLook{}, rule: rule, bits: cfg.Features.Bits, night: cfg.Library.Night, hot: maxHot}
 }
 
 // add adds the next row.
-func (n *RunDocuments) add(row *data.LibraryRow) {
+func (n *Night) add(row *data.LibraryRow) {
 	n.IDs.Add(row.DocID)
 	unit := NoUnit
 	if v, ok := n.view(row); ok {
@@ -127,7 +127,7 @@ const pairsAtOnce = 4096
 
 // Pairs calls visit with every unit, in order, and with the earlier units that are
 // the same, in no particular order. same is reused.
-func (n *RunDocuments) Pairs(ctx context.Context, visit func(unit uint32, same []Same)) error {
+func (n *Night) Pairs(ctx context.Context, visit func(unit uint32, same []Same)) error {
 	index, err := n.index()
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ type Same struct {
 
 // indexOn sets n.index, which makes the index on workers goroutines at its first
 // call.
-func (n *RunDocuments) indexOn(workers int) {
+func (n *Night) indexOn(workers int) {
 	n.index = sync.OnceValues(func() (*mapper.Index, error) {
 		return mapper.NewIndex(n.Views, n.rule, n.bits, workers)
 	})
@@ -205,7 +205,7 @@ func EachFingerprinted(ctx context.Context, dir *rundir.Dir, task int, columns [
 }
 
 // columns returns the columns that the join reads, and more.
-func (n *RunDocuments) columns(more ...string) []string {
+func (n *Night) columns(more ...string) []string {
 	columns := append([]string{"fingerprint", "length_class", "length"}, more...)
 	if n.rule.Estimates() {
 		columns = append(columns, "sketch", "letters")
@@ -215,7 +215,7 @@ func (n *RunDocuments) columns(more ...string) []string {
 
 // view returns the view of a document; ok is false if it is not matched. The
 // view's letters share the memory of the row.
-func (n *RunDocuments) view(row *data.LibraryRow) (v data.View, ok bool) {
+func (n *Night) view(row *data.LibraryRow) (v data.View, ok bool) {
 	v.Hi, v.Lo, v.Normal = row.Hi, row.Lo, row.LengthClass == simhash.LengthNormal
 	if !n.rule.Verified {
 		return v, v.Normal
@@ -226,11 +226,11 @@ func (n *RunDocuments) view(row *data.LibraryRow) (v data.View, ok bool) {
 }
 
 // Before returns the options that stream the nights of a library before this one.
-func (n *RunDocuments) Before() library.StreamOptions { return library.StreamOptions{Before: n.night} }
+func (n *Night) Before() library.StreamOptions { return library.StreamOptions{Before: n.night} }
 
 // NewMatches returns empty Matches for these documents and the earlier nights of a
 // library with manifest m.
-func (n *RunDocuments) NewMatches(m *library.Manifest) *history.Matches {
+func (n *Night) NewMatches(m *library.Manifest) *history.Matches {
 	var before []string
 	for _, have := range m.Nights {
 		if have.Name < n.night {
@@ -244,7 +244,7 @@ func (n *RunDocuments) NewMatches(m *library.Manifest) *history.Matches {
 // documents, and adds the matches to found. It uses workers goroutines, each of
 // which holds one batch of rows in memory. It calls advance concurrently with the
 // number of documents that have been compared.
-func (n *RunDocuments) Join(ctx context.Context, l *library.Library, splits []library.Split, workers int, found *history.Matches, advance func(documents int64)) error {
+func (n *Night) Join(ctx context.Context, l *library.Library, splits []library.Split, workers int, found *history.Matches, advance func(documents int64)) error {
 	if len(splits) == 0 {
 		return nil
 	}
@@ -285,7 +285,7 @@ func (n *RunDocuments) Join(ctx context.Context, l *library.Library, splits []li
 // run's. So the joiner gathers earlier documents that share a hot key, merges
 // those with equal views into one, and compares that once.
 type joiner struct {
-	night   *RunDocuments
+	night   *Night
 	index   *mapper.Index
 	prober  *mapper.Prober
 	columns mapper.HistoryRows

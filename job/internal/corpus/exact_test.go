@@ -1,4 +1,4 @@
-package engine_test
+package corpus_test
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/data"
-	"github.com/neardup/neardup/job/internal/engine"
+	"github.com/neardup/neardup/job/internal/corpus"
 	"github.com/neardup/neardup/job/internal/rundir"
 	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/exactdup"
@@ -30,7 +30,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// dumped is a document as ExactDeduper sees it.
+// dumped is a document as Deduper sees it.
 type dumped struct {
 	id      string
 	hash    uint64 // of the id; different ids may share it
@@ -39,10 +39,10 @@ type dumped struct {
 }
 
 // openDumped writes the views of splits and opens them.
-func openDumped(t fataler, dir *rundir.Dir, form views.Form, splits [][]dumped) *engine.Documents {
+func openDumped(t fataler, dir *rundir.Dir, form views.Form, splits [][]dumped) *corpus.Documents {
 	t.Helper()
 	for task, split := range splits {
-		path := engine.ViewPath(dir, task)
+		path := corpus.ViewPath(dir, task)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func openDumped(t fataler, dir *rundir.Dir, form views.Form, splits [][]dumped) 
 			t.Fatal(err)
 		}
 	}
-	documents, err := engine.OpenDocuments(dir, len(splits))
+	documents, err := corpus.Open(dir, len(splits))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ type fataler interface {
 	Fatalf(string, ...any)
 }
 
-// ids are the ids of the splits, for ExactDeduper.
+// ids are the ids of the splits, for Deduper.
 func ids(splits [][]dumped) func(context.Context, int, func([]byte) error) error {
 	return func(ctx context.Context, split int, yield func([]byte) error) error {
 		var b []byte // used again, as a reader of a table does
@@ -89,8 +89,8 @@ func ids(splits [][]dumped) func(context.Context, int, func([]byte) error) error
 	}
 }
 
-// find returns what ExactDeduper finds, by document.
-func find(ctx context.Context, x *engine.ExactDeduper) (found []exactdup.Document, err error) {
+// find returns what Deduper finds, by document.
+func find(ctx context.Context, x *corpus.Deduper) (found []exactdup.Document, err error) {
 	var mu sync.Mutex
 	err = x.Find(ctx, func(d exactdup.Document) error {
 		mu.Lock()
@@ -102,7 +102,7 @@ func find(ctx context.Context, x *engine.ExactDeduper) (found []exactdup.Documen
 	return found, err
 }
 
-// stoodFor is the obvious form of what ExactDeduper finds.
+// stoodFor is the obvious form of what Deduper finds.
 func stoodFor(all []dumped, form views.Form, rule *mapper.Rule) (want []exactdup.Document) {
 	first := map[string]uint64{}
 	type seen struct {
@@ -161,7 +161,7 @@ func drawDumped(t *rapid.T, form views.Form) dumped {
 	return d
 }
 
-// ExactDeduper finds what a map does, however much memory it has, and Documents
+// Deduper finds what a map does, however much memory it has, and Documents
 // leave those documents out.
 func TestIdentitiesEqualMap(t *testing.T) {
 	dir, err := rundir.Open(filepath.Join(t.TempDir(), "run"))
@@ -180,11 +180,11 @@ func TestIdentitiesEqualMap(t *testing.T) {
 			memory  int64
 			workers int
 		}{{1 << 20, 1}, {1 << 20, 3}, {1000, 3}, {100, 1}} {
-			documents, err := engine.OpenDocuments(dir, len(splits))
+			documents, err := corpus.Open(dir, len(splits))
 			if err != nil {
 				t.Fatal(err)
 			}
-			x := engine.ExactDeduper{Documents: documents, Rule: rule, Workers: way.workers, Memory: way.memory, IDs: ids(splits), Deleted: func(id []byte) bool { return bytes.HasSuffix(id, []byte("7")) }}
+			x := corpus.Deduper{Documents: documents, Rule: rule, Workers: way.workers, Memory: way.memory, IDs: ids(splits), Deleted: func(id []byte) bool { return bytes.HasSuffix(id, []byte("7")) }}
 			passes, told := int64(0), atomic.Int64{}
 			x.Pass = func(total int64, unit string) func(int64) {
 				if total != int64(len(all)) || unit != "documents" {
@@ -240,19 +240,19 @@ func TestIdentitiesReturnErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		ctx    context.Context
 		splits [][]dumped
-		x      engine.ExactDeduper
+		x      corpus.Deduper
 		emit   func(exactdup.Document) error
 		want   string
 	}{
 		"receiver":              {emit: func(exactdup.Document) error { return stop }, want: stop.Error()},
-		"receiver of deletions": {x: engine.ExactDeduper{Deleted: func([]byte) bool { return true }}, emit: func(d exactdup.Document) error { return kindError(d, exactdup.Deleted, stop) }, want: stop.Error()},
+		"receiver of deletions": {x: corpus.Deduper{Deleted: func([]byte) bool { return true }}, emit: func(d exactdup.Document) error { return kindError(d, exactdup.Deleted, stop) }, want: stop.Error()},
 		"receiver of equals":    {emit: func(d exactdup.Document) error { return kindError(d, exactdup.Equal, stop) }, want: stop.Error()},
-		"ids":                   {x: engine.ExactDeduper{IDs: func(context.Context, int, func([]byte) error) error { return stop }}, want: stop.Error()},
-		"panic":                 {x: engine.ExactDeduper{IDs: func(context.Context, int, func([]byte) error) error { panic("boom") }}, want: "boom"},
+		"ids":                   {x: corpus.Deduper{IDs: func(context.Context, int, func([]byte) error) error { return stop }}, want: stop.Error()},
+		"panic":                 {x: corpus.Deduper{IDs: func(context.Context, int, func([]byte) error) error { panic("boom") }}, want: "boom"},
 		"cancelled":             {ctx: cancelled, want: context.Canceled.Error()},
-		"fewer documents":       {x: engine.ExactDeduper{IDs: ids(shortened)}, want: "split 1"},
-		"more documents":        {x: engine.ExactDeduper{IDs: ids(lengthened)}, want: "split 2"},
-		"more when deleted":     {splits: unlike, x: engine.ExactDeduper{IDs: ids(lengthened), Deleted: deleted}, want: "split 2"},
+		"fewer documents":       {x: corpus.Deduper{IDs: ids(shortened)}, want: "split 1"},
+		"more documents":        {x: corpus.Deduper{IDs: ids(lengthened)}, want: "split 2"},
+		"more when deleted":     {splits: unlike, x: corpus.Deduper{IDs: ids(lengthened), Deleted: deleted}, want: "split 2"},
 	} {
 		for _, memory := range []int64{1 << 20, 100} {
 			of := splits
@@ -302,7 +302,7 @@ func openDir(t *testing.T) *rundir.Dir {
 
 // What others stand for is left out once its stage has written it, and a file
 // that names documents beyond the last is refused.
-func TestOpenDocumentsReadsIdenticals(t *testing.T) {
+func TestOpenReadsIdenticals(t *testing.T) {
 	dir := openDir(t)
 	splits := make([][]dumped, 2)
 	for i := range 6 {
@@ -314,7 +314,7 @@ func TestOpenDocumentsReadsIdenticals(t *testing.T) {
 	}{{nil, []uint64{0, 1, 2, 3, 5}}, {[][]uint64{{1, 2}, {5}}, []uint64{0, 3}}, {[][]uint64{{}, {6}}, nil}} {
 		openDumped(t, dir, views.Form{}, splits)
 		for task, docs := range c.gone {
-			path := engine.ExactPath(dir, task)
+			path := corpus.ExactPath(dir, task)
 			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -326,7 +326,7 @@ func TestOpenDocumentsReadsIdenticals(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		again, err := engine.OpenDocuments(dir, len(splits))
+		again, err := corpus.Open(dir, len(splits))
 		if c.want == nil {
 			if err == nil || !strings.Contains(err.Error(), "document 6 of 6") {
 				t.Errorf("got %v", err)

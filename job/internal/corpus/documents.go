@@ -1,4 +1,15 @@
-package engine
+// Package corpus gives the joins the documents of a run.
+//
+// [Documents] has their views by document number, for the join of these documents with
+// each other. [Deduper] finds those that take no part in it, since an earlier one
+// stands for them. [Night] has the documents in memory, for the join with the library:
+// documents of earlier nights stream past.
+//
+//	views of the splits ──► Documents ──Deduper──► Documents without copies ──► engine.Match
+//	fingerprints ─────────► Night ◄── documents of earlier nights, by ── engine.History
+//
+// It knows neither engine nor stage: these say where and when.
+package corpus
 
 import (
 	"context"
@@ -27,7 +38,7 @@ const ViewsFolder = "views"
 type Documents struct {
 	*views.Folder
 	excluded []atomic.Uint64 // a bit for each document that emits no keys
-	prints   *Prints         // left by ExactDeduper; may be nil
+	prints   *Prints         // left by Deduper; may be nil
 }
 
 // Prints holds the distinct fingerprints of the documents that emit keys, of up
@@ -48,10 +59,10 @@ func ExactPath(dir *rundir.Dir, task int) string {
 	return dir.Path(rundir.StatePart(exactdup.Folder, task))
 }
 
-// OpenDocuments opens the documents of a run with the given number of splits. It
+// Open opens the documents of a run with the given number of splits. It
 // excludes those that exact dedup has found; before that stage has run it
 // excludes none.
-func OpenDocuments(dir *rundir.Dir, splits int) (*Documents, error) {
+func Open(dir *rundir.Dir, splits int) (*Documents, error) {
 	paths := make([]string, splits)
 	for i := range paths {
 		paths[i] = ViewPath(dir, i)

@@ -1,4 +1,4 @@
-package engine
+package corpus
 
 import (
 	"context"
@@ -86,10 +86,10 @@ func crowdLibrary(t testing.TB, nights, pages, again int) *library.Library {
 	return l
 }
 
-// hotKeyRunDocuments is a night of so many different pages of the template.
-func hotKeyRunDocuments(pages int) *RunDocuments {
+// hotKeyNight is a night of so many different pages of the template.
+func hotKeyNight(pages int) *Night {
 	match := config.Default().Match
-	n := &RunDocuments{Views: mapper.NewUnits(match.Verified()), match: match, rule: method.Rule(match), bits: 64, night: "2026-11-20", hot: maxHot}
+	n := &Night{Views: mapper.NewUnits(match.Verified()), match: match, rule: method.Rule(match), bits: 64, night: "2026-11-20", hot: maxHot}
 	r := rand.New(rand.NewPCG(7, 2))
 	for n.Views.Len() < pages {
 		v := crowdView(r)
@@ -112,7 +112,7 @@ func gathered(e *history.Matches) (all []history.Gathered) {
 // Where many of tonight's documents share what earlier ones meet them by, the
 // join says what comparing each with each says.
 func TestJoinOfCrowds(t *testing.T) {
-	l, n := crowdLibrary(t, 4, 300, 5), hotKeyRunDocuments(200)
+	l, n := crowdLibrary(t, 4, 300, 5), hotKeyNight(200)
 	n.hot = 100 // more come
 	splits, err := l.Splits(n.Before(), 100)
 	if err != nil {
@@ -169,7 +169,7 @@ func TestJoinOfCrowds(t *testing.T) {
 func BenchmarkJoinOfCrowds(b *testing.B) {
 	for _, again := range []int{5, 9} {
 		b.Run(fmt.Sprintf("again=%d0%%", again), func(b *testing.B) {
-			l, n := crowdLibrary(b, 10, 3000, again), hotKeyRunDocuments(2000)
+			l, n := crowdLibrary(b, 10, 3000, again), hotKeyNight(2000)
 			splits, err := l.Splits(n.Before(), 1<<20)
 			if err != nil {
 				b.Fatal(err)

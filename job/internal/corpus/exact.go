@@ -1,4 +1,4 @@
-package engine
+package corpus
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ import (
 	"github.com/neardup/neardup/simhash/sketch"
 )
 
-// ExactDeduper finds the documents that the join leaves out, since an earlier one
+// Deduper finds the documents that the join leaves out, since an earlier one
 // stands for them. It looks for
 //
 //  1. later documents with the same id,
@@ -33,7 +33,7 @@ import (
 // If the keys of all documents do not fit into memory, a counting filter first
 // finds those that may come more than once; most come once. What is left is
 // handled in as many passes as memory asks for, each for a part of the keys.
-type ExactDeduper struct {
+type Deduper struct {
 	Documents *Documents
 	Rule      mapper.Rule
 	Workers   int
@@ -44,12 +44,12 @@ type ExactDeduper struct {
 	IDs     func(ctx context.Context, split int, yield func(id []byte) error) error
 	Deleted func(id []byte) bool
 
-	Pass Pass // progress of each pass over the documents
+	Pass parallel.Pass // progress of each pass over the documents
 }
 
 // Find calls emit with each document to leave out, and excludes it from
 // Documents. It calls emit in no particular order, and concurrently.
-func (x *ExactDeduper) Find(ctx context.Context, emit func(exactdup.Document) error) error {
+func (x *Deduper) Find(ctx context.Context, emit func(exactdup.Document) error) error {
 	d := x.Documents
 	drop := func(e exactdup.Document) error {
 		d.exclude(e.Doc)
@@ -123,7 +123,7 @@ const documentBytes = 64
 // A nil confirm says that keys are whole fingerprints. Then equal keys suffice,
 // and hash is 0. If one pass handles all documents, equal leaves the distinct
 // fingerprints in x.Documents for the join.
-func (x *ExactDeduper) equal(ctx context.Context, keys keys,
+func (x *Deduper) equal(ctx context.Context, keys keys,
 	confirm func(ctx context.Context, wanted *subset.Set) ([]uint64, error), found func(docs []uint64, hash uint64) error) error {
 	n := x.Documents.Len()
 	passesFor := func(documents uint64, memory int64) uint64 { return documents*documentBytes/uint64(max(memory, 1)) + 1 }
@@ -181,7 +181,7 @@ func (x *ExactDeduper) equal(ctx context.Context, keys keys,
 
 // confirmed divides each group by the hash that confirm gives its documents, and
 // calls found with the parts of two or more documents.
-func (x *ExactDeduper) confirmed(ctx context.Context, groups *groups,
+func (x *Deduper) confirmed(ctx context.Context, groups *groups,
 	confirm func(ctx context.Context, wanted *subset.Set) ([]uint64, error), found func(docs []uint64, hash uint64) error) error {
 	if len(groups.docs) == 0 {
 		return nil
@@ -261,7 +261,7 @@ func (g *groups) each(yield func(docs []uint64) error) error {
 
 // hashIDs returns a second hash of the ids of the wanted documents, by index in
 // wanted.
-func (x *ExactDeduper) hashIDs(ctx context.Context, wanted *subset.Set) ([]uint64, error) {
+func (x *Deduper) hashIDs(ctx context.Context, wanted *subset.Set) ([]uint64, error) {
 	out := make([]uint64, wanted.Len())
 	return out, x.eachSplit(ctx, func(split int) error {
 		if !wanted.Any(x.Documents.First(split), x.Documents.First(split+1)) {
@@ -278,7 +278,7 @@ func (x *ExactDeduper) hashIDs(ctx context.Context, wanted *subset.Set) ([]uint6
 
 // eachID calls yield with the documents of a split and their ids. It returns an
 // error if the split does not have as many ids as views.
-func (x *ExactDeduper) eachID(ctx context.Context, split int, yield func(doc uint64, id []byte) error) error {
+func (x *Deduper) eachID(ctx context.Context, split int, yield func(doc uint64, id []byte) error) error {
 	doc, end := x.Documents.First(split), x.Documents.First(split+1)
 	changed := fmt.Errorf("split %d has not as many documents as when it was fingerprinted: run again into a new folder", split)
 	err := x.IDs(ctx, split, func(id []byte) error {
@@ -296,7 +296,7 @@ func (x *ExactDeduper) eachID(ctx context.Context, split int, yield func(doc uin
 
 // hashViews returns a hash of the views of the wanted documents, by index in
 // wanted.
-func (x *ExactDeduper) hashViews(ctx context.Context, wanted *subset.Set) ([]uint64, error) {
+func (x *Deduper) hashViews(ctx context.Context, wanted *subset.Set) ([]uint64, error) {
 	out := make([]uint64, wanted.Len())
 	return out, x.eachSplit(ctx, func(split int) error {
 		var b []byte
@@ -322,7 +322,7 @@ func (x *ExactDeduper) hashViews(ctx context.Context, wanted *subset.Set) ([]uin
 	})
 }
 
-func (x *ExactDeduper) eachSplit(ctx context.Context, f func(split int) error) error {
+func (x *Deduper) eachSplit(ctx context.Context, f func(split int) error) error {
 	advance := x.begin()
 	return parallel.Each(ctx, x.Documents.Parts(), x.Workers, func(_ context.Context, split int) error {
 		defer advance(int64(x.Documents.First(split+1) - x.Documents.First(split)))
@@ -330,13 +330,13 @@ func (x *ExactDeduper) eachSplit(ctx context.Context, f func(split int) error) e
 	})
 }
 
-func (x *ExactDeduper) begin() (advance func(n int64)) {
+func (x *Deduper) begin() (advance func(n int64)) {
 	return x.Pass.Begin(int64(x.Documents.Len()), "documents")
 }
 
 // repeatedKeys returns a filter for the keys that may come more than once. It
 // takes half of the memory.
-func (x *ExactDeduper) repeatedKeys(ctx context.Context, keys keys) (*counting.Filter, error) {
+func (x *Deduper) repeatedKeys(ctx context.Context, keys keys) (*counting.Filter, error) {
 	f := counting.New(x.Documents.Len(), x.Memory/2)
 	return f, x.eachSplit(ctx, func(split int) error {
 		return f.Add(keys.within(x.Documents.First(split), x.Documents.First(split+1)))
