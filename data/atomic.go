@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // FS is what an atomic file asks of the file system. OS is the real one;
@@ -90,8 +91,14 @@ func CreateAtomicIn(fsys FS, path string) (*AtomicFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return &AtomicFile{fs: fsys, path: path, file: f, buf: bufio.NewWriterSize(f, 256<<10)}, nil
+	buf := buffers.Get().(*bufio.Writer)
+	buf.Reset(f)
+	return &AtomicFile{fs: fsys, path: path, file: f, buf: buf}, nil
 }
+
+// buffers are those of committed files: a run writes many small files, and a new
+// buffer is cleared first.
+var buffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 256<<10) }}
 
 // Path returns the final path.
 func (a *AtomicFile) Path() string { return a.path }
@@ -123,6 +130,9 @@ func (a *AtomicFile) Commit() error {
 		}
 	}
 	a.file = nil
+	a.buf.Reset(nil)
+	buffers.Put(a.buf)
+	a.buf = nil
 	if err := a.fs.SyncDir(filepath.Dir(a.path)); err != nil {
 		return fmt.Errorf("%s: %w", a.path, err)
 	}

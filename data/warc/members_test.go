@@ -21,7 +21,7 @@ func dictionary(t testing.TB) (content []byte, pack func(text []byte) []byte) {
 	for i := range 200 {
 		samples = append(samples, []byte(response(fmt.Sprintf("http://a/%d", i), "Content-Type: text/plain\r\n", strings.Repeat(fmt.Sprint("common words ", i%7), 3))))
 	}
-	content, err := dict.BuildZstdDict(samples, dict.Options{MaxDictSize: 8 << 10, HashBytes: 6, ZstdDictID: 77})
+	content, err := dict.BuildZstdDict(samples, dict.Options{MaxDictSize: 8 << 10, HashBytes: 6, ZstdDictID: 77, ZstdLevel: zstd.SpeedFastest})
 	if err != nil {
 		t.Fatal(err)
 	}

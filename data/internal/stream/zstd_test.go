@@ -23,7 +23,7 @@ func withDictionary(t testing.TB, content []byte) (dictionary, packed []byte) {
 	for i := range 100 {
 		samples = append(samples, []byte(strings.Repeat(fmt.Sprintf("near duplicate %d of %d, ", i, i%7), 4)))
 	}
-	dictionary, err := dict.BuildZstdDict(samples, dict.Options{MaxDictSize: 4 << 10, HashBytes: 6, ZstdDictID: 9})
+	dictionary, err := dict.BuildZstdDict(samples, dict.Options{MaxDictSize: 4 << 10, HashBytes: 6, ZstdDictID: 9, ZstdLevel: zstd.SpeedFastest})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,9 @@ type Server struct {
 	t      testing.TB
 	client *minio.Client
 	bucket string
-	line   []string // command line
+	apart  bool              // this process's environment is left as it is
+	env    map[string]string // of who uses the store
+	line   []string          // command line
 	cmd    *exec.Cmd
 	said   bytes.Buffer
 	ended  chan struct{} // closed when the server's process ended
@@ -73,12 +75,41 @@ func (s *Server) Again() {
 // server is not installed.
 func Start(t testing.TB, bucket string) *Server {
 	t.Helper()
+	return start(t, bucket, false)
+}
+
+// StartBeside is Start for a test that runs beside others, which may have a store of
+// their own: it leaves the environment of this process as it is. Environ has what the
+// processes are given that use the store.
+func StartBeside(t testing.TB, bucket string) *Server {
+	t.Helper()
+	return start(t, bucket, true)
+}
+
+// Environ is what the environment of a process that uses the store has to hold.
+func (s *Server) Environ() (env []string) {
+	for name, value := range s.env {
+		env = append(env, name+"="+value)
+	}
+	return env
+}
+
+// setenv says where the store is.
+func (s *Server) setenv(name, value string) {
+	s.env[name] = value
+	if !s.apart {
+		s.t.Setenv(name, value)
+	}
+}
+
+func start(t testing.TB, bucket string, apart bool) *Server {
+	t.Helper()
 	program, err := exec.LookPath(cmp.Or(os.Getenv("NEARDUP_VERSITYGW"), "versitygw"))
 	if err != nil {
 		t.Skip("there is no S3 server: go install github.com/versity/versitygw/cmd/versitygw@" + version + ", in the PATH or as NEARDUP_VERSITYGW")
 	}
 	for range 5 { // a connection may take the port before the server does
-		if s := startAt(t, program, bucket); s != nil {
+		if s := startAt(t, program, bucket, apart); s != nil {
 			return s
 		}
 	}
@@ -87,7 +118,7 @@ func Start(t testing.TB, bucket string) *Server {
 }
 
 // startAt starts the server on a port that was free; nil when it ended.
-func startAt(t testing.TB, program, bucket string) *Server {
+func startAt(t testing.TB, program, bucket string, apart bool) *Server {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -102,12 +133,12 @@ func startAt(t testing.TB, program, bucket string) *Server {
 		t.Fatal(err)
 	}
 	const user, secret = "neardup", "of-the-test-alone"
-	s := &Server{Folder: filepath.Join(folder, bucket), t: t, bucket: bucket,
+	s := &Server{Folder: filepath.Join(folder, bucket), t: t, bucket: bucket, apart: apart, env: make(map[string]string),
 		line: []string{program, "--access", user, "--secret", secret, "--port", address, "posix", "--sidecar", meta, folder}}
 	for name, value := range map[string]string{endpoint: "http://" + address, "AWS_ACCESS_KEY_ID": user, "AWS_SECRET_ACCESS_KEY": secret, "AWS_SESSION_TOKEN": "", "AWS_REGION": "us-east-1"} {
-		t.Setenv(name, value)
+		s.setenv(name, value)
 	}
-	if s.client, err = minio.New(address, &minio.Options{Creds: credentials.NewEnvAWS(), Region: "us-east-1"}); err != nil {
+	if s.client, err = minio.New(address, &minio.Options{Creds: credentials.NewStaticV4(user, secret, ""), Region: "us-east-1"}); err != nil {
 		t.Fatal(err)
 	}
 	if !s.start() {

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"sync/atomic"
 	"time"
 )
@@ -56,7 +55,7 @@ const readBuffer = 64 << 10
 // object finds the proxy, as Start does.
 func (s *Server) Behind(p *Proxy) {
 	s.t.Helper()
-	to, err := url.Parse(os.Getenv(endpoint))
+	to, err := url.Parse(s.env[endpoint])
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -82,7 +81,7 @@ func (s *Server) Behind(p *Proxy) {
 		close(p.ended)
 		server.Close()
 	})
-	s.t.Setenv(endpoint, server.URL)
+	s.setenv(endpoint, server.URL)
 }
 
 // ServeHTTP answers a request; see http.Handler.

@@ -64,10 +64,8 @@ func TestKilledWhileAdding(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts many processes")
 	}
+	t.Parallel()
 	kills := 12 // NEARDUP_KILLS=50 has more
-	if testing.Short() {
-		kills = 4
-	}
 	if n, err := strconv.Atoi(os.Getenv("NEARDUP_KILLS")); err == nil {
 		kills = n
 	}
@@ -203,6 +201,7 @@ func TestAddingOnAFullDisk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts many processes")
 	}
+	t.Parallel()
 	dir := t.TempDir()
 	lib := libraryFor(t, dir)
 	disk := filepath.Join(lib, library.Added)
@@ -279,6 +278,7 @@ func TestAddingOnAFullDisk(t *testing.T) {
 
 // Who has no token adds nothing, by whatever way; look-ups need none.
 func TestToken(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	lib := libraryFor(t, dir)
 	token := "zqtoken7f3a9c0b1d2e"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -31,10 +33,26 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		os.Exit(program())
 	}
-	testscript.Main(m, map[string]func(){"neardup": func() { os.Exit(program()) }})
+	testscript.Main(waiting{m}, map[string]func(){"neardup": func() { os.Exit(program()) }})
+}
+
+// waiting are tests that wait for other processes most of the time: more of them run
+// beside each other than there are cores, unless the command line says how many.
+type waiting struct{ *testing.M }
+
+func (w waiting) Run() int {
+	flag.Parse()
+	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
+		if err := parallel.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0))); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	return w.M.Run()
 }
 
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -109,8 +127,14 @@ func inProcess(args ...string) (code int, stderr string) {
 // start starts a process, for what only one of its own shows.
 func start(t testing.TB, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
+	return startWith(t, nil, args...)
+}
+
+// startWith is start with more in the environment.
+func startWith(t testing.TB, env []string, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(os.Environ(), asProgram+"=1")
+	cmd.Env = append(append(os.Environ(), asProgram+"=1"), env...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
@@ -147,6 +171,7 @@ func TestKilledRunsResume(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many processes, to kill them")
 	}
+	t.Parallel()
 	dir := t.TempDir()
 	in := filepath.Join(dir, "dump")
 	if err := os.Mkdir(in, 0o755); err != nil {
@@ -244,6 +269,7 @@ func TestDiskFull(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a process for each size of the disk")
 	}
+	t.Parallel()
 	dir := t.TempDir()
 	in := filepath.Join(dir, "dump")
 	if err := os.Mkdir(in, 0o755); err != nil {
@@ -291,6 +317,7 @@ func TestDiskFull(t *testing.T) {
 }
 
 func TestInterrupt(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	in := filepath.Join(dir, "dump")
 	if err := os.Mkdir(in, 0o755); err != nil {

@@ -58,6 +58,7 @@ func TestKilledNights(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many processes, to kill them")
 	}
+	t.Parallel()
 	base := t.TempDir()
 	names := []string{"2026-11-01", "2026-11-02", "2026-11-03"}
 	for i, name := range names {
@@ -163,6 +164,7 @@ func TestCopiedWhileANightRuns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a night for each copy")
 	}
+	t.Parallel()
 	dir := t.TempDir()
 	names := []string{"2026-11-01", "2026-11-02"}
 	for i, name := range names {

@@ -117,6 +117,7 @@ func TestPages(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the pages are written for bash")
 	}
+	t.Parallel()
 	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
 	if err != nil {
 		t.Fatal(err)
@@ -131,6 +132,7 @@ func TestPages(t *testing.T) {
 	}
 	for _, name := range pagesThatRun {
 		t.Run(strings.TrimSuffix(name, ".md"), func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			entries, err := os.ReadDir(root)
 			if err != nil {

@@ -29,6 +29,7 @@ func TestPlantedAgainst(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes a dump of 20 MB: the long tests search it")
 	}
+	t.Parallel()
 	items, documents := 200, 10_000
 	large, err := strconv.Atoi(os.Getenv("NEARDUP_PLANTED"))
 	if err == nil {

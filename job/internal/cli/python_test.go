@@ -19,6 +19,7 @@ func TestPythonPage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("Python loads large packages: the long tests run the scripts")
 	}
+	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "python.md"))
 	if err != nil {
 		t.Fatal(err)

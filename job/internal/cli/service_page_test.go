@@ -16,6 +16,7 @@ func TestServicePage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles a client")
 	}
+	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "service.md"))
 	if err != nil {
 		t.Fatal(err)

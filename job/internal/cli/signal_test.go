@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,8 +36,9 @@ func TestPatiently(t *testing.T) {
 // its work, or waiting for somebody who does not send.
 func TestSignals(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes half a minute")
+		t.Skip("starts many processes")
 	}
+	t.Parallel()
 	dir := t.TempDir()
 	in, lib := filepath.Join(dir, "dump"), filepath.Join(dir, "lib")
 	if err := os.Mkdir(in, 0o755); err != nil {
@@ -51,24 +53,6 @@ func TestSignals(t *testing.T) {
 	}
 	signals := []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP}
 	n := 0
-	end := func(cmd *exec.Cmd, said func() string, codes ...int) {
-		t.Helper()
-		sig := signals[n%len(signals)]
-		n++
-		began := time.Now()
-		if err := cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
-			t.Fatal(err)
-		}
-		_ = cmd.Wait() // its code is looked at
-		took, code := time.Since(began), cmd.ProcessState.ExitCode()
-		fine := false
-		for _, c := range codes {
-			fine = fine || c == code
-		}
-		if !fine || took > grace+5*time.Second {
-			t.Errorf("%v: %v ended after %v with exit code %d: %s", cmd.Args[1:], sig, took, code, said())
-		}
-	}
 	for i, args := range [][]string{
 		{"run", in, "--out", filepath.Join(dir, "a"), "--preset", "thorough"},
 		{"run", in, "--library", lib, "--out", filepath.Join(dir, "2026-11-03")},
@@ -82,7 +66,8 @@ func TestSignals(t *testing.T) {
 			cmd, stderr := start(t, args...)
 			time.Sleep(wait * time.Millisecond)
 			// One that had ended has done its work; one that had not begun is the system's to end.
-			end(cmd, stderr.String, exitInterrupted, exitDone, -1)
+			end(t, cmd, signals[n%len(signals)], stderr.String, exitInterrupted, exitDone, -1)
+			n++
 			if wait == 600 && i < 3 { // what it left can be gone on with
 				cmd, stderr := start(t, args...)
 				if err := cmd.Wait(); err != nil {
@@ -91,7 +76,29 @@ func TestSignals(t *testing.T) {
 			}
 		}
 	}
-	// Standard input that nobody writes, and the library of another.
+}
+
+// end sends a command a signal, and checks that it ends soon, with one of the codes.
+func end(t *testing.T, cmd *exec.Cmd, sig syscall.Signal, said func() string, codes ...int) {
+	t.Helper()
+	began := time.Now()
+	if err := cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // its code is looked at
+	if took, code := time.Since(began), cmd.ProcessState.ExitCode(); !slices.Contains(codes, code) || took > grace+5*time.Second {
+		t.Errorf("%v: %v ended after %v with exit code %d: %s", cmd.Args[1:], sig, took, code, said())
+	}
+}
+
+// So does a run that waits for standard input that nobody writes: once it was given
+// its time.
+func TestSignalWhileNobodySends(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	t.Parallel()
+	dir := t.TempDir()
 	cmd := exec.Command(os.Args[0], "run", "-", "--format", "jsonl", "--out", filepath.Join(dir, "stdin"))
 	cmd.Env = append(os.Environ(), asProgram+"=1")
 	silent, err := cmd.StdinPipe()
@@ -107,8 +114,7 @@ func TestSignals(t *testing.T) {
 			break
 		}
 	}
-	end(cmd, func() string { return "" }, exitInterrupted)
-	serveAndEnd(t, lib, end)
+	end(t, cmd, syscall.SIGTERM, func() string { return "" }, exitInterrupted)
 }
 
 // service starts a look-up service, and returns its address and what it says.
@@ -148,10 +154,13 @@ func serviceThat(t testing.TB, lib string, env []string, flags ...string) (cmd *
 	return cmd, address.FindStringSubmatch(said())[1], said
 }
 
-// serveAndEnd ends a service while a page is half sent.
-func serveAndEnd(t *testing.T, lib string, end func(*exec.Cmd, func() string, ...int)) {
-	t.Helper()
-	cmd, host, said := service(t, lib)
+// So does a service while a page is half sent.
+func TestSignalToService(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for the page")
+	}
+	t.Parallel()
+	cmd, host, said := service(t, libraryFor(t, t.TempDir()))
 	conn, err := net.Dial("tcp", host)
 	if err != nil {
 		t.Fatal(err)
@@ -161,11 +170,12 @@ func serveAndEnd(t *testing.T, lib string, end func(*exec.Cmd, func() string, ..
 		t.Fatal(err)
 	}
 	time.Sleep(200 * time.Millisecond)
-	end(cmd, said, exitDone)
+	end(t, cmd, syscall.SIGINT, said, exitDone)
 }
 
 // Files and folders have the rights that the umask leaves, and nothing needs a home.
 func TestUmask(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	in := filepath.Join(dir, "dump")
 	if err := os.Mkdir(in, 0o755); err != nil {

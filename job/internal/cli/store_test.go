@@ -92,7 +92,8 @@ func TestOutInStore(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts many processes")
 	}
-	server := objecttest.Start(t, "crawl")
+	t.Parallel()
+	server := objecttest.StartBeside(t, "crawl")
 	dir := t.TempDir()
 	in, here, work := filepath.Join(dir, "dump"), filepath.Join(dir, "here"), filepath.Join(dir, "work")
 	if err := os.Mkdir(in, 0o755); err != nil {
@@ -111,7 +112,7 @@ func TestOutInStore(t *testing.T) {
 		server.Put("dump/"+f.Name(), text)
 	}
 	run := func(args ...string) (said string, err error) {
-		cmd, stderr := start(t, append([]string{"run"}, args...)...)
+		cmd, stderr := startWith(t, server.Environ(), append([]string{"run"}, args...)...)
 		err = cmd.Wait()
 		return stderr.String(), err
 	}
@@ -196,7 +197,7 @@ func TestOutInStore(t *testing.T) {
 			for len(answered) > 0 { // of runs before
 				<-answered
 			}
-			cmd, _ := start(t, append([]string{"run"}, there(prefix)...)...)
+			cmd, _ := startWith(t, server.Environ(), append([]string{"run"}, there(prefix)...)...)
 			for <-answered != method {
 			}
 			if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {

@@ -240,10 +240,11 @@ func cut(text string, n int) string {
 // passage returns n successive characters of a document, fewer if it is
 // shorter.
 func (e *editor) passage(n int) string {
-	text := []rune(strings.ToValidUTF8(string(e.corpus.Documents[e.IntN(len(e.corpus.Documents))].Text), "\ufffd"))
-	n = min(n, len(text))
-	from := e.IntN(len(text) - n + 1)
-	return string(text[from : from+n])
+	text := strings.ToValidUTF8(string(e.corpus.Documents[e.IntN(len(e.corpus.Documents))].Text), "\ufffd")
+	length := utf8.RuneCountInString(text)
+	n = min(n, length)
+	text = text[len(cut(text, e.IntN(length-n+1))):]
+	return cut(text, n)
 }
 
 // passages returns passages of several documents of together n characters,

@@ -330,39 +330,70 @@ func TestNamespace(t *testing.T) {
 	k.run()
 }
 
-// What ends a server ends it for seconds; what is sent to its ports, however
-// much, neither keeps it down nor makes it grow.
-func TestKept(t *testing.T) {
-	k := startKept(t)
-	k.upAgain()
-	log := filepath.Join(k.state, "outside.log")
-	if err := os.Truncate(log, 17<<20); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		name   string
-		strike func()
-	}{
-		{"six bytes", func() { k.throw(45331, []byte{2, 0, 0, 0, 0xff, 0xff}) }},
-		{"a negative length", func() { k.throw(45332, []byte{0xff, 0xff, 0xff, 0xff, 1, 2}) }},
-		{"an agent is killed", func() { kill(k.pid("agent-2"), syscall.SIGKILL) }},
-		{"the namespace's relay is killed", func() { kill(k.pid("netns"), syscall.SIGKILL) }},
-		{"what keeps an agent is killed", func() { k.killSupervisor("agent-1") }},
-		{"what keeps the master is killed", func() { k.killSupervisor("master") }},
-		{"what keeps the namespace is killed", func() { k.killSupervisor("netns") }},
-		{"what keeps the way out is killed", func() { k.killSupervisor("outside") }},
-		{"what keeps the watch over supervisors is killed", func() { k.killSupervisor("watch") }},
-		{"the watch is killed", func() { kill(k.pid("watch"), syscall.SIGKILL) }},
-		{"the namespace's relay and its supervisor are killed", func() {
-			kill(k.number("netns.supervisor"), syscall.SIGKILL)
-			kill(k.pid("netns"), syscall.SIGKILL)
-		}},
-	} {
-		t.Log(c.name)
+// strikeOf is what happens to a cluster.
+type strikeOf struct {
+	name   string
+	strike func()
+}
+
+// strikes has all be well soon after each of them.
+func (k *kept) strikes(all []strikeOf) {
+	k.Helper()
+	for _, c := range all {
+		k.Log(c.name)
 		c.strike()
 		time.Sleep(time.Second)
 		k.well(30 * time.Second)
 	}
+}
+
+// ill checks that status tells of the ends that there were.
+func (k *kept) ill() {
+	k.Helper()
+	if out, err := k.script("status"); err == nil {
+		k.Errorf("status says that all is well after so many ends: %s", out)
+	}
+}
+
+// What keeps servers is kept too: the servers run on meanwhile.
+func TestSupervisorsAreKept(t *testing.T) {
+	k := startKept(t)
+	k.upAgain()
+	// A watch waits longer after each end; a new one begins again with a second.
+	watch := strikeOf{"the watch is killed", func() { kill(k.pid("watch"), syscall.SIGKILL) }}
+	k.strikes([]strikeOf{
+		{"what keeps an agent is killed", func() { k.killSupervisor("agent-1") }},
+		{"what keeps the master is killed", func() { k.killSupervisor("master") }},
+		watch,
+		{"what keeps the namespace is killed", func() { k.killSupervisor("netns") }},
+		{"what keeps the way out is killed", func() { k.killSupervisor("outside") }},
+		{"what keeps the watch over supervisors is killed", func() { k.killSupervisor("watch") }},
+		watch,
+		{"an agent is killed", func() { kill(k.pid("agent-2"), syscall.SIGKILL) }},
+	})
+	k.alarm(" times within an hour, at last the supervisor of agent-2: ", func() { k.killSupervisor("agent-2") })
+	k.ill()
+	k.run()
+}
+
+// What ends a server ends it for seconds; what is sent to its ports, however
+// much, neither keeps it down nor makes it grow.
+func TestKept(t *testing.T) {
+	k := startKept(t)
+	log := filepath.Join(k.state, "outside.log")
+	if err := os.Truncate(log, 17<<20); err != nil {
+		t.Fatal(err)
+	}
+	k.strikes([]strikeOf{
+		{"six bytes", func() { k.throw(45331, []byte{2, 0, 0, 0, 0xff, 0xff}) }},
+		{"a negative length", func() { k.throw(45332, []byte{0xff, 0xff, 0xff, 0xff, 1, 2}) }},
+		{"an agent is killed", func() { kill(k.pid("agent-2"), syscall.SIGKILL) }},
+		{"the namespace's relay is killed", func() { kill(k.pid("netns"), syscall.SIGKILL) }},
+		{"the namespace's relay and its supervisor are killed", func() {
+			kill(k.number("netns.supervisor"), syscall.SIGKILL)
+			kill(k.pid("netns"), syscall.SIGKILL)
+		}},
+	})
 	var held []net.Conn
 	for range 4 {
 		held = append(held, k.throw(45333, []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n")))
@@ -416,7 +447,6 @@ func TestKept(t *testing.T) {
 		time.Sleep(time.Second)
 		k.well(30 * time.Second)
 	})
-	k.alarm(" times within an hour, at last the supervisor of agent-2: ", func() { k.killSupervisor("agent-2") })
 	for began := time.Now(); ; time.Sleep(time.Second / 10) {
 		info, err := os.Stat(log)
 		if err == nil && info.Size() < 1<<20 && !attempt.Gone(log+".1") {
@@ -427,8 +457,6 @@ func TestKept(t *testing.T) {
 			break
 		}
 	}
-	if out, err := k.script("status"); err == nil {
-		t.Errorf("status says that all is well after so many ends: %s", out)
-	}
+	k.ill()
 	k.run()
 }
