@@ -91,7 +91,7 @@ func CreateAtomicIn(fsys FS, path string) (*AtomicFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	buf := buffers.Get().(*bufio.Writer)
+	buf := buffers.Get().(*bufio.Writer) //nolint:forcetypeassert // nothing else is put there
 	buf.Reset(f)
 	return &AtomicFile{fs: fsys, path: path, file: f, buf: buf}, nil
 }

@@ -113,7 +113,6 @@ func TestLargeDocumentsMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute on a busy machine")
 	}
-	t.Parallel()
 	const size, documents = 30 << 20, 3 // two pairs at once
 	t.Run("WARC", func(t *testing.T) {
 		largeDocuments(t, "pages.warc.gz", documents, func(w io.Writer, document int) error {

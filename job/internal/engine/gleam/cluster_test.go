@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
 		// These tests wait for other processes most of the time.
-		if err := parallel.Value.Set(fmt.Sprint(6 * runtime.GOMAXPROCS(0))); err != nil {
+		if err := parallel.Value.Set(fmt.Sprint(4 * runtime.GOMAXPROCS(0))); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
