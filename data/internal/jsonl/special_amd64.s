@@ -9,8 +9,9 @@ GLOBL backslash<>(SB), RODATA|NOPTR, $1
 DATA control<>(SB)/1, $0x1f
 GLOBL control<>(SB), RODATA|NOPTR, $1
 
-// No instruction here may be one without VEX, like MOVQ to X1: each, between those that
-// use the upper halves of the registers, can take 100 ns.
+// No instruction here may be one without VEX, like MOVQ to X1: between those that use
+// the upper halves of the registers an Intel processor waits at each (18 % of a run over
+// English, see job/docs/benchmarks/chinese.md).
 //
 // func specialWide(text *byte, size int) int
 TEXT ·specialWide(SB), NOSPLIT, $0-24
