@@ -100,20 +100,6 @@ func (m *KeyEmitter) Postings(first, last int, v *data.View, doc uint64, emit fu
 	return nil
 }
 
-// CountSegments adds the document's postings in the segment tables to counts, by table.
-func (m *KeyEmitter) CountSegments(v *data.View, counts []uint64) {
-	first := 0
-	for i := range m.tiers {
-		tier := &m.tiers[i]
-		if v.Normal && tier.Has(v) {
-			for t := range tier.Layout.Tables() {
-				counts[first+t]++
-			}
-		}
-		first += tier.Layout.Tables()
-	}
-}
-
 // segment returns a fingerprint's key in a segment table, and its suffix.
 func (m *KeyEmitter) segment(t int, f simhash.Fingerprint) (simhash.Key, simhash.Fingerprint) {
 	tier, table := m.tiers.Table(t)

@@ -67,10 +67,19 @@ func (p packing) references(ctx context.Context, job *engine.Job, documents *cor
 				}
 				return nil
 			}
-			return documents.Each(ctx, documents.First(split), documents.First(split+1), p.columns(), func(doc uint64, r *views.Row) error {
-				keys.CountSegments(&r.View, mapped[split])
+			sizes := make([]uint64, len(p.tiers)) // a document has a posting in each segment table of its tiers
+			err := documents.Each(ctx, documents.First(split), documents.First(split+1), p.columns(), func(doc uint64, r *views.Row) error {
+				p.tiers.Count(sizes, &r.View)
 				return keys.Postings(p.tiers.Tables(), p.tables, &r.View, doc, emit)
 			})
+			table := 0
+			for i, n := range sizes {
+				for range p.tiers[i].Layout.Tables() {
+					mapped[split][table] = n
+					table++
+				}
+			}
+			return err
 		})
 	})
 	for split := range mapped {
