@@ -132,7 +132,7 @@ func TestHosts(t *testing.T) {
 	h := makeHosts(t, 3)
 	c := startClusterAt(t, h.net+".1", h.places(), 4)
 	matchEqualsLocal(t, c, variant{64, 3, 20_000})
-	fingerprintEqualsLocal(t, c)
+	splitStagesEqualLocal(t, c)
 	runs := newFaultRuns(t)
 	for _, p := range []point{{stage.Fingerprint, 1, middle}, {stageSegment, 0, early}, {stagePartial, 0, middle}, {stageFinal, 1, late}} {
 		t.Run(p.String()+"/cut off and back", func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestLoss(t *testing.T) {
 				defer h.lose(t, i, share)()
 			}
 			matchEqualsLocal(t, c, variant{64, 3, 100_000})
-			fingerprintEqualsLocal(t, c)
+			splitStagesEqualLocal(t, c)
 		})
 	}
 	// So many that connections break.
@@ -211,7 +211,7 @@ func TestLoss(t *testing.T) {
 		c.wait(3)
 		orSkip(t, "tc qdisc add dev "+h.link(1)+" root tbf rate 2mbit burst 32kbit latency 50ms") // and it drops what waits longer
 		matchEqualsLocal(t, c, variant{64, 3, 20_000})
-		fingerprintEqualsLocal(t, c)
+		splitStagesEqualLocal(t, c)
 	})
 }
 
