@@ -62,15 +62,55 @@ type PostingLists[F columns.Fingerprint] struct {
 // if a posting was delivered twice.
 func (e *PostingLists[F]) Documents(dst []uint64, i int) []uint64 {
 	from := len(dst)
-	members := e.Members(i)
-	for _, name := range members {
+	dst = e.gather(dst, i)
+	return dst[:from+len(e.ascending(i, dst[from:]))]
+}
+
+// gather appends the documents of list i as they came.
+func (e *PostingLists[F]) gather(dst []uint64, i int) []uint64 {
+	if e.from.ends == nil {
+		for _, name := range e.Members(i) {
+			dst = append(dst, e.from.docs[name])
+		}
+		return dst
+	}
+	for _, name := range e.Members(i) {
 		dst = append(dst, e.from.of(name)...)
 	}
-	if len(members) > 1 {
-		slices.Sort(dst[from:])
-		dst = dst[:from+len(slices.Compact(dst[from:]))] // a posting delivered twice counts once
-	}
 	return dst
+}
+
+// ascending sorts what gather appended for list i. A posting delivered twice counts
+// once.
+func (e *PostingLists[F]) ascending(i int, docs []uint64) []uint64 {
+	if len(e.Members(i)) == 1 {
+		return docs
+	}
+	slices.Sort(docs)
+	return slices.Compact(docs)
+}
+
+// Each calls visit with each list and its documents, as Documents returns them. It
+// gathers those of many lists at a time, so that cache misses overlap. docs is reused.
+func (e *PostingLists[F]) Each(visit func(i int, docs []uint64) error) error {
+	var docs []uint64
+	var ends [256]int
+	for first := 0; first < e.Len(); first += len(ends) {
+		lists := ends[:min(len(ends), e.Len()-first)]
+		docs = docs[:0]
+		for i := range lists {
+			docs = e.gather(docs, first+i)
+			lists[i] = len(docs)
+		}
+		from := 0
+		for i, end := range lists {
+			if err := visit(first+i, e.ascending(first+i, docs[from:end])); err != nil {
+				return err
+			}
+			from = end
+		}
+	}
+	return nil
 }
 
 // Partial is phase one of the salted reduce. It turns the postings of one (salt,

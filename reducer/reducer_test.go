@@ -2,6 +2,7 @@ package reducer
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -63,6 +64,40 @@ func TestReducesIgnoreSalts(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Each visits the lists in order with the documents of each, as Documents returns
+// them, whether all came one by one or some as lists, and ends at an error.
+func TestEachList(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for name, most := range map[string]int{"documents": 1, "lists": 4} {
+		var p Postings[uint64]
+		for range 2000 {
+			docs := make([]uint64, 1+r.IntN(most))
+			for i := range docs {
+				docs[i] = r.Uint64N(500)
+			}
+			slices.Sort(docs)
+			p.Add(r.Uint64N(1000), docs...)
+		}
+		lists, err := Partial(&p, 64, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, end := 0, errors.New("end")
+		err = lists.Each(func(i int, docs []uint64) error {
+			if want := lists.Documents(nil, i); i != next || !slices.Equal(docs, want) {
+				t.Fatalf("%s: list %d, want %d: documents %v, want %v", name, i, next, docs, want)
+			}
+			if next++; next == lists.Len() {
+				return end
+			}
+			return nil
+		})
+		if next < 700 || !errors.Is(err, end) {
+			t.Errorf("%s: %d lists, %v", name, next, err)
+		}
+	}
 }
 
 func TestPartialRefusesWideValues(t *testing.T) {
