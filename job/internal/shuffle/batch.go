@@ -8,10 +8,15 @@ import (
 	"github.com/neardup/neardup/mapper"
 )
 
-// batchDocuments is how many documents the groups of a Batch have before it reads
-// their views. More take more memory, some 150 bytes a document; with fewer the
-// blocks of views are read more often, since each batch reads nearly all of them.
-const batchDocuments = 512 << 10
+// batchViews is how many documents are in the groups of a Batch before it reads their
+// views. More take more memory, some 150 bytes a document; with fewer the blocks of
+// views are read more often, since each batch reads nearly all of them. A document is
+// in groups of many tables: batchMembers is how many members the groups have at most
+// for each view.
+const (
+	batchViews   = 1 << 20
+	batchMembers = 4
+)
 
 // Batch compares the documents of groups whose views are on shared storage, where
 // random reads are slow. It collects many groups, reads the view of each of their
@@ -23,10 +28,12 @@ type Batch struct {
 	View      func(doc uint64, v *data.View) error // reads the view of one of them
 	Emit      func(data.Pair) error                // is called with each pair that is the same, or that the texts decide
 	Counts    []*Count                             // of mapper.Tables; candidates and pairs are added
-	Most      int                                  // documents that are collected; 0: batchDocuments
+	Most      int                                  // views that it reads at a time; 0: batchViews
 
-	groups []group
-	docs   []uint64 // of all groups, one behind the other
+	groups   []group
+	docs     []uint64    // of all groups, one behind the other
+	distinct *subset.Set // of docs
+	views    int         // in distinct
 }
 
 // group is the documents under one key or, if near, those of two fingerprints.
@@ -50,11 +57,19 @@ func (b *Batch) Near(x, y []uint64, distance int) error {
 }
 
 func (b *Batch) add(g group, docs ...[]uint64) error {
-	b.groups = append(b.groups, g)
-	for _, d := range docs {
-		b.docs = append(b.docs, d...)
+	if b.distinct == nil {
+		b.distinct = subset.New(b.Documents)
 	}
-	if len(b.docs) < cmp.Or(b.Most, batchDocuments) {
+	b.groups = append(b.groups, g)
+	for _, of := range docs {
+		b.docs = append(b.docs, of...)
+		for _, doc := range of {
+			if b.distinct.Add(doc) {
+				b.views++
+			}
+		}
+	}
+	if most := cmp.Or(b.Most, batchViews); b.views < most && len(b.docs) < most*batchMembers {
 		return nil
 	}
 	return b.Flush()
@@ -67,12 +82,14 @@ func (b *Batch) Flush() error {
 			return b.Emit(data.Pair{A: c.A, B: c.B, Distance: c.Distance})
 		}))
 	}
-	places := subset.New(b.Documents)
-	for _, doc := range b.docs {
-		places.Add(doc)
+	if len(b.groups) == 0 {
+		return nil
 	}
+	places := b.distinct
+	b.distinct, b.views = nil, 0
 	places.Seal()
 	views := mapper.NewUnits(true)
+	views.Grow(places.Len())
 	var view data.View
 	for place := range uint32(places.Len()) {
 		if err := b.View(places.Member(place), &view); err != nil {

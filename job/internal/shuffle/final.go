@@ -2,6 +2,7 @@ package shuffle
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/neardup/neardup/job/internal/rundir"
@@ -54,14 +55,15 @@ func (f *Final[F]) Table(ctx context.Context, table int, came *reducer.Postings[
 		return f.values(ctx, of, lists, count)
 	}
 	keys := NewKeys[F](tier.Layout, of)
-	for i := range lists.Len() {
-		f.a = lists.Documents(f.a[:0], i)
-		keys.Add(&lists.Values()[i], len(f.a))
-		if table == 0 && len(f.a) > 1 {
-			if err := f.compare.Shared(mapper.SegmentTables, 0, f.a); err != nil {
-				return err
-			}
+	err = lists.Each(func(i int, docs []uint64) error {
+		keys.Add(&lists.Values()[i], len(docs))
+		if table == 0 && len(docs) > 1 {
+			return f.compare.Shared(mapper.SegmentTables, 0, docs)
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	AddKeys(count, keys)
 	var failed error
@@ -81,24 +83,29 @@ func (f *Final[F]) Table(ctx context.Context, table int, came *reducer.Postings[
 // values finds the documents that share a value of mapper.Tables[table].
 func (f *Final[F]) values(ctx context.Context, table int, lists *reducer.PostingLists[F], count *Count) error {
 	var did rundir.TableCount
-	value := func(i int) uint64 { return mapper.Value(columns.Shifted(&lists.Values()[i], 0)) }
-	for i := 0; i < lists.Len(); {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		of := value(i)
-		for f.a = f.a[:0]; i < lists.Len() && value(i) == of; i++ {
-			f.a = lists.Documents(f.a, i)
-		}
-		slices.Sort(f.a)
+	var of uint64 // what the documents in f.a share
+	compare := func() error {
 		AddDocuments(&did, int64(len(f.a)))
 		if len(f.a) < 2 {
-			continue
+			return ctx.Err()
 		}
-		if err := f.compare.Shared(table, of, f.a); err != nil {
-			return err
+		slices.Sort(f.a)
+		return errors.Join(ctx.Err(), f.compare.Shared(table, of, f.a))
+	}
+	f.a = f.a[:0]
+	err := lists.Each(func(i int, docs []uint64) error {
+		if value := mapper.Value(columns.Shifted(&lists.Values()[i], 0)); value != of {
+			if err := compare(); err != nil {
+				return err
+			}
+			f.a, of = f.a[:0], value
 		}
+		f.a = append(f.a, docs...)
+		return nil
+	})
+	if err == nil {
+		err = compare()
 	}
 	count.Add(did)
-	return nil
+	return err
 }

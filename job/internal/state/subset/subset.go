@@ -40,13 +40,11 @@ func New(n uint64) *Set {
 	return &Set{words: make([]atomic.Uint64, (n+63)/64)}
 }
 
-// Add adds doc. Safe for concurrent use with itself, but not with other methods.
-// Do not call it after Seal.
-func (s *Set) Add(doc uint64) {
+// Add adds doc, and reports whether it was no member before. Safe for concurrent use
+// with itself, but not with other methods. Do not call it after Seal.
+func (s *Set) Add(doc uint64) (added bool) {
 	w, bit := &s.words[doc/64], uint64(1)<<(doc%64)
-	if w.Load()&bit == 0 {
-		w.Or(bit)
-	}
+	return w.Load()&bit == 0 && w.Or(bit)&bit == 0
 }
 
 // Seal numbers the members. Afterwards the set never changes, and is safe for
