@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/corpus"
@@ -306,25 +307,25 @@ func partialOver[F columns.Fingerprint](w *worker, p packing, m matchPayload) er
 	}
 	finals := w.open()
 	records := 0
-	var docs []uint64
 	for table := range came.tables {
 		records += came.tables[table].Len()
 		lists, err := reducer.Partial(&came.tables[table], columns.Width[F](), 1)
 		if err != nil {
 			return err
 		}
-		for i, value := range lists.Values() {
-			print := columns.Word(&value)
-			key := p.keys.Key(table, simhash.Fingerprint(print))
+		err = lists.Each(func(i int, docs []uint64) error {
+			value := &lists.Values()[i]
+			key := p.keys.Key(table, simhash.Fingerprint(columns.Word(value)))
 			to := mapper.Shard(uint64(key), finals)
-			docs = lists.Documents(docs[:0], i)
-			for left := docs; len(left) > 0; {
-				n := min(len(left), listDocs)
-				if err := w.send.Put(to, appendList(p, w.send.Record(to), table, value, left[:n])); err != nil {
+			for piece := range slices.Chunk(docs, listDocs) {
+				if err := w.send.Put(to, appendList(p, w.send.Record(to), table, value, piece)); err != nil {
 					return err
 				}
-				left = left[n:]
 			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 		came.tables[table] = reducer.Postings[F]{} // which takes memory
 	}

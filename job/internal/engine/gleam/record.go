@@ -9,7 +9,6 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine/gleam/internal/wire"
-	"github.com/neardup/neardup/job/internal/state"
 	"github.com/neardup/neardup/job/internal/state/views"
 	"github.com/neardup/neardup/mapper"
 	"github.com/neardup/neardup/reducer"
@@ -19,11 +18,11 @@ import (
 
 // Records of the shuffle travel without what the receiver can work out: the
 // table and the fingerprint stand for key and suffix (of the tables without
-// segments, value and suffix in its place). Little-endian, but for the numbers
-// (state.AppendNumber):
+// segments, value and suffix in its place). The fingerprint is little-endian, 8 bytes
+// (16 at 128 bits, low half first), the other numbers are varints:
 //
-//	posting  table u16, fingerprint 8 bytes (16 at 128 bits, low half first), document
-//	list     table u16, fingerprint, number of documents u32, documents …
+//	posting  table, fingerprint, document
+//	list     table, fingerprint, number of documents, the first, differences …
 
 // listDocs is how many documents one record of a posting list holds at most; a list of
 // more is sent as several, one after the other.
@@ -59,23 +58,11 @@ func (p packing) columns() views.Columns { return views.Reading(p.keys.Reads()) 
 func (p packing) appendPosting(dst []byte, r data.Posting) []byte {
 	key := simhash.Key(r.Key)
 	packed := p.keys.Pack(key, simhash.Fingerprint{Hi: r.Hi, Lo: r.Lo})
-	return state.AppendNumber(p.appendHead(dst, key.Table(), packed), r.Doc)
+	return binary.AppendUvarint(p.appendHead(dst, key.Table(), packed), r.Doc)
 }
-
-func (p packing) printBytes() int {
-	if p.wide {
-		return 16
-	}
-	return 8
-}
-
-func (p packing) postingBytes() int { return 2 + p.printBytes() + state.NumberBytes }
-
-// headBytes is the size of what a posting list has before its documents.
-func (p packing) headBytes() int { return 2 + p.printBytes() + 4 }
 
 func (p packing) appendHead(dst []byte, table int, f simhash.Fingerprint) []byte {
-	dst = binary.LittleEndian.AppendUint16(dst, uint16(table))
+	dst = binary.AppendUvarint(dst, uint64(table))
 	dst = binary.LittleEndian.AppendUint64(dst, f.Lo)
 	if p.wide {
 		dst = binary.LittleEndian.AppendUint64(dst, f.Hi)
@@ -83,16 +70,52 @@ func (p packing) appendHead(dst []byte, table int, f simhash.Fingerprint) []byte
 	return dst
 }
 
-func (p packing) head(b []byte) (table int, f simhash.Fingerprint, err error) {
-	table = int(binary.LittleEndian.Uint16(b))
-	if table >= p.tables {
-		return 0, f, fmt.Errorf("%w: table %d of %d", wire.ErrFrame, table, p.tables)
+// records reads the records of a frame.
+type records struct {
+	p      packing
+	left   []byte
+	failed bool // a record ends in the middle
+}
+
+// number reads a varint.
+func (r *records) number() uint64 {
+	n, size := binary.Uvarint(r.left)
+	if size <= 0 {
+		r.left, r.failed = nil, true
+		return 0
 	}
-	f.Lo = binary.LittleEndian.Uint64(b[2:])
-	if p.wide {
-		f.Hi = binary.LittleEndian.Uint64(b[10:])
+	r.left = r.left[size:]
+	return n
+}
+
+func (r *records) word() (w uint64) {
+	if len(r.left) < 8 {
+		r.left, r.failed = nil, true
+		return 0
 	}
-	return table, f, nil
+	w, r.left = binary.LittleEndian.Uint64(r.left), r.left[8:]
+	return w
+}
+
+func (r *records) head() (table int, f simhash.Fingerprint) {
+	n := r.number()
+	f.Lo = r.word()
+	if r.p.wide {
+		f.Hi = r.word()
+	}
+	if n >= uint64(r.p.tables) {
+		r.left, r.failed = nil, true
+		return 0, f
+	}
+	return int(n), f
+}
+
+// whole returns an error unless so many records were read, and each was whole.
+func (r *records) whole(read uint32, f wire.Frame) error {
+	if r.failed || read != f.Records {
+		return fmt.Errorf("%w: its header says %d records, %d bytes hold %d", wire.ErrFrame, f.Records, len(f.Payload), read)
+	}
+	return nil
 }
 
 // partition is the postings of a task of a reduce, by table.
@@ -123,56 +146,45 @@ func partitionOf[F columns.Fingerprint](w *worker, p packing, m matchPayload) *p
 
 // addPostings adds the postings of a frame.
 func (t *partition[F]) addPostings(f wire.Frame) error {
-	size := t.p.postingBytes()
-	if len(f.Payload) != int(f.Records)*size {
-		return fmt.Errorf("%w: %d bytes for %d records", wire.ErrFrame, len(f.Payload), f.Records)
-	}
-	for b := f.Payload; len(b) > 0; b = b[size:] {
-		table, print, err := t.p.head(b)
-		if err != nil {
-			return err
+	r, n := records{p: t.p, left: f.Payload}, uint32(0)
+	for len(r.left) > 0 {
+		table, print := r.head()
+		if doc := r.number(); !r.failed {
+			t.tables[table].Add(columns.Of[F](print.Hi, print.Lo), doc)
+			n++
 		}
-		t.tables[table].Add(columns.Of[F](print.Hi, print.Lo), state.Number(b[size-state.NumberBytes:]))
 	}
-	return nil
+	return r.whole(n, f)
 }
 
-// appendList appends a posting list with some of its documents.
-func appendList[F columns.Fingerprint](p packing, dst []byte, table int, value F, docs []uint64) []byte {
-	dst = p.appendHead(dst, table, simhash.Fingerprint(columns.Word(&value)))
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(docs)))
-	for _, d := range docs {
-		dst = state.AppendNumber(dst, d)
+// appendList appends a posting list with some of its documents, which ascend.
+func appendList[F columns.Fingerprint](p packing, dst []byte, table int, value *F, docs []uint64) []byte {
+	dst = p.appendHead(dst, table, simhash.Fingerprint(columns.Word(value)))
+	dst = binary.AppendUvarint(dst, uint64(len(docs)))
+	before := uint64(0)
+	for _, doc := range docs {
+		dst = binary.AppendUvarint(dst, doc-before)
+		before = doc
 	}
 	return dst
 }
 
 // addPostingLists adds the posting lists of a frame.
 func (t *partition[F]) addPostingLists(f wire.Frame) error {
-	head := t.p.headBytes()
-	n := uint32(0)
-	for b := f.Payload; len(b) > 0; n++ {
-		if len(b) < head {
-			return fmt.Errorf("%w: %d bytes left for a posting list", wire.ErrFrame, len(b))
-		}
-		table, print, err := t.p.head(b)
-		if err != nil {
-			return err
-		}
-		count := int(binary.LittleEndian.Uint32(b[head-4:]))
-		if count == 0 || count > (len(b)-head)/state.NumberBytes {
-			return fmt.Errorf("%w: a posting list of %d documents in %d bytes", wire.ErrFrame, count, len(b))
-		}
-		end := head + state.NumberBytes*count
+	r, n := records{p: t.p, left: f.Payload}, uint32(0)
+	for len(r.left) > 0 {
+		table, print := r.head()
 		t.docs = t.docs[:0]
-		for d := b[head:end]; len(d) > 0; d = d[state.NumberBytes:] {
-			t.docs = append(t.docs, state.Number(d))
+		doc := uint64(0)
+		for count := r.number(); count > 0 && !r.failed; count-- {
+			doc += r.number()
+			t.docs = append(t.docs, doc)
+		}
+		if r.failed = r.failed || len(t.docs) == 0; r.failed {
+			break
 		}
 		t.tables[table].Add(columns.Of[F](print.Hi, print.Lo), t.docs...)
-		b = b[end:]
+		n++
 	}
-	if n != f.Records {
-		return fmt.Errorf("%w: %d posting lists, its header says %d", wire.ErrFrame, n, f.Records)
-	}
-	return nil
+	return r.whole(n, f)
 }

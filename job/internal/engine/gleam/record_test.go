@@ -88,7 +88,7 @@ func recordsSurvive[F columns.Fingerprint](t *rapid.T, p packing) {
 			if len(piece) == 0 {
 				continue
 			}
-			packed = appendList(p, packed, table, value, piece)
+			packed = appendList(p, packed, table, &value, piece)
 			if m++; rapid.Bool().Draw(t, "frame ends") {
 				if err := lists.addPostingLists(wire.Frame{Payload: packed, Records: m}); err != nil {
 					t.Fatal(err)
@@ -130,7 +130,8 @@ func FuzzPostingLists(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(appendList(p, nil, 2, uint64(77), []uint64{1, 1 << 39}), uint32(1))
+	value := uint64(77)
+	f.Add(appendList(p, nil, 2, &value, []uint64{1, 1 << 39}), uint32(1))
 	f.Add([]byte{1, 0}, uint32(1))
 	f.Fuzz(func(t *testing.T, b []byte, records uint32) {
 		fr := wire.Frame{Payload: b, Records: records}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // A row has gleam's format: a length of 4 bytes, little-endian, then a msgpack map
@@ -36,7 +37,8 @@ var ErrRow = errors.New("damaged row")
 
 // Reader reads frames from a stream of rows. It is not safe for concurrent use.
 type Reader struct {
-	in *bufio.Reader
+	in  *bufio.Reader
+	row []byte
 }
 
 // NewReader returns a reader of rows.
@@ -44,7 +46,7 @@ func NewReader(r io.Reader) *Reader {
 	return &Reader{in: bufio.NewReaderSize(r, 256<<10)}
 }
 
-// next returns the next row's frame, or io.EOF. The caller may keep the bytes.
+// next returns the next row's frame, or io.EOF. The bytes are good until the next call.
 func (r *Reader) next() (frame []byte, err error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r.in, head[:]); err != nil {
@@ -60,15 +62,15 @@ func (r *Reader) next() (frame []byte, err error) {
 	if n <= 0 || n > maxRow {
 		return nil, fmt.Errorf("%w: a length of %d", ErrRow, n)
 	}
-	row := make([]byte, n)
-	if _, err := io.ReadFull(r.in, row); err != nil {
+	r.row = slices.Grow(r.row[:0], int(n))[:n]
+	if _, err := io.ReadFull(r.in, r.row); err != nil {
 		return nil, fmt.Errorf("%w: it ends within a row: %w", ErrRow, err)
 	}
-	return decodeRow(row)
+	return decodeRow(r.row)
 }
 
-// Each calls take with each frame and its checksum until the stream ends. take may
-// keep the frame. Each returns the first error: take's, ErrRow, or ErrFrame, also for
+// Each calls take with each frame and its checksum until the stream ends. take must
+// not keep a frame's payload. Each returns the first error: take's, ErrRow, or ErrFrame, also for
 // a frame of another attempt.
 func (r *Reader) Each(attempt uint64, take func(f Frame, sum uint64) error) error {
 	for {
