@@ -139,16 +139,25 @@ alive() {
   local pid started
   [[ -s $1 ]] || return 1
   read -r pid started <"$1"
-  [[ -n $started && $(started_at "$pid") == "$started" ]]
+  started_at "$pid"
+  [[ -n $started && $REPLY == "$started" ]]
 }
 
-# started_at PID: when the process started, in ticks since the boot; nothing if it
-# ended, also if nobody has asked for its exit code yet.
+# started_at PID: sets REPLY to when the process started, in ticks since the boot; to
+# nothing if it ended, also if nobody has asked for its exit code yet. Supervisors ask
+# twice a second, so this starts no process, and nor does nap.
 started_at() {
-  local stat
-  { stat=$(<"/proc/$1/stat"); } 2>/dev/null || return 0
+  local stat=''
+  REPLY=''
+  { IFS= read -rd '' stat <"/proc/$1/stat"; } 2>/dev/null || true # no NUL ends it
   read -ra stat <<<"${stat##*) }" # the name may hold anything
-  [[ ${stat[0]:-Z} == Z ]] || echo "${stat[19]}"
+  [[ ${stat[0]:-Z} == Z ]] || REPLY=${stat[19]}
+}
+
+# nap SECONDS: sleep.
+nap() {
+  { : <&8; } 2>/dev/null || exec 8<> <(:) # nobody writes into it
+  read -rt "$1" -u 8 _ || true
 }
 
 # greets HOST PORT: a gRPC server speaks first there, which a process that is
@@ -190,25 +199,27 @@ ended() {
 # line for each end in the last hour, NAME.log.1 what was said before NAME.log had
 # 16 MiB.
 supervise() {
-  local name=$1 folder=$2 host=$3 port=$4 bound=$5 pause=1 pid began checked silent key value why _
+  local name=$1 folder=$2 host=$3 port=$4 bound=$5 pause=1 pid began checked silent status why _
   shift 5
-  echo "$$ $(started_at $$)" >"$name.supervisor"
+  started_at $$
+  echo "$$ $REPLY" >"$name.supervisor"
   while :; do
     why=''
     if alive "$name.pid"; then
       read -r pid _ <"$name.pid"
     else
-      setsid "$@" >>"$name.log" 2>&1 </dev/null &
+      setsid "$@" >>"$name.log" 2>&1 </dev/null 8>&- &
       pid=$!
-      echo "$pid $(started_at "$pid")" >"$name.pid"
+      started_at "$pid"
+      echo "$pid $REPLY" >"$name.pid"
     fi
     began=$SECONDS checked=$SECONDS silent=0
     while alive "$name.pid"; do
-      sleep 0.5
-      while read -r key value _; do
-        [[ $key == VmRSS: ]] || continue
-        ((value / 1024 <= bound)) || why="it took $((value / 1024)) MB of $bound"
-      done 2>/dev/null <"/proc/$pid/status"
+      nap 0.5
+      IFS= read -rd '' status <"/proc/$pid/status"
+      if [[ $status =~ VmRSS:[[:space:]]*([0-9]+) ]]; then
+        ((BASH_REMATCH[1] / 1024 <= bound)) || why="it took $((BASH_REMATCH[1] / 1024)) MB of $bound"
+      fi
       if ((SECONDS - checked >= 10)); then
         checked=$SECONDS
         if ((port == 0)) || greets "$host" "$port"; then silent=0; else ((++silent)); fi
@@ -233,7 +244,7 @@ supervise() {
 # supervisor is the text of a program that keeps a server, and does not run on when
 # this script ends.
 supervisor() {
-  declare -f alive started_at greets ended supervise
+  declare -f alive started_at nap greets ended supervise
   echo 'supervise "$@"'
 }
 
@@ -242,7 +253,7 @@ supervisor() {
 watch() {
   local file name pause=1 last=0
   local -a lost
-  while sleep 1; do
+  while nap 1; do
     lost=()
     for file in "$state"/*.supervisor; do
       alive "$file" || lost+=("$(basename "$file" .supervisor)")
@@ -342,7 +353,7 @@ launch() {
     started+=("$name")
   fi
   [[ ! -d $state/$name ]] || folder=$state/$name
-  (cd "$state" && "${way[@]}" setsid bash -c "$(supervisor)" supervise "$name" "$folder" "$here" "$((port ? port + 10000 : 0))" "${bound:-$(($(memory_kib) / 4096))}" "$@") >>"$state/$name.log" 2>&1 </dev/null 9>&- &
+  (cd "$state" && "${way[@]}" setsid bash -c "$(supervisor)" supervise "$name" "$folder" "$here" "$((port ? port + 10000 : 0))" "${bound:-$(($(memory_kib) / 4096))}" "$@") >>"$state/$name.log" 2>&1 </dev/null 8>&- 9>&- &
   until alive "$state/$name.supervisor"; do
     kill -0 "$!" 2>/dev/null || die "$(uname -n): nothing keeps the $name; see $state/$name.log"
     sleep 0.1
@@ -364,7 +375,7 @@ halt() {
   local pid _
   if alive "$state/$1.supervisor"; then
     read -r pid _ <"$state/$1.supervisor"
-    kill -KILL "$pid" 2>/dev/null || true # bash would end its sleep first
+    kill -KILL "$pid" 2>/dev/null || true
   fi
   if alive "$state/$1.pid"; then
     read -r pid _ <"$state/$1.pid"
