@@ -89,21 +89,27 @@ func TestRedis(t *testing.T) {
 // conformance is what every store must pass: those that open makes are empty,
 // of that schema. scans says that the store can look at every document.
 func conformance(t *testing.T, scans bool, open func(t *testing.T, schema lookup.Schema) lookup.Store) {
+	run := func(name string, test func(t *testing.T)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // a server lets them wait
+			test(t)
+		})
+	}
 	for _, bits := range []int{32, 64, 128} {
-		t.Run(fmt.Sprintf("%d bits", bits), func(t *testing.T) { againstList(t, bits, scans, open) })
+		run(fmt.Sprintf("%d bits", bits), func(t *testing.T) { againstList(t, bits, scans, open) })
 	}
 	for i, bits := range []int{32, 64, 128} {
 		for m, tables := range map[int]int{1: 4, 2: 10, 3: 20} {
 			if !scans && os.Getenv("NEARDUP_EXHAUSTIVE") == "" && m != i+1 {
 				continue // of a server each width and each layout once: a look-up is many requests
 			}
-			t.Run(fmt.Sprintf("all of %d bits, %d tables", bits, tables), func(t *testing.T) { all(t, bits, m, scans, open) })
+			run(fmt.Sprintf("all of %d bits, %d tables", bits, tables), func(t *testing.T) { all(t, bits, m, scans, open) })
 		}
 	}
-	t.Run("half a part", func(t *testing.T) { halfPart(t, open) })
-	t.Run("concurrent", func(t *testing.T) { concurrent(t, open) })
-	t.Run("limit", func(t *testing.T) { limited(t, open) })
-	t.Run("mistakes", func(t *testing.T) { mistakes(t, open) })
+	run("half a part", func(t *testing.T) { halfPart(t, open) })
+	run("concurrent", func(t *testing.T) { concurrent(t, open) })
+	run("limit", func(t *testing.T) { limited(t, open) })
+	run("mistakes", func(t *testing.T) { mistakes(t, open) })
 }
 
 func closing(t *testing.T, s lookup.Store) {

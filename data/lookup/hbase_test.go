@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,7 +34,7 @@ var theHBase hbaseServer
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if theHBase.state != "" {
-		if err := errors.Join(theHBase.script("down"), os.RemoveAll(theHBase.state)); err != nil {
+		if err := errors.Join(theHBase.kill(), theHBase.script("down"), os.RemoveAll(theHBase.state)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
@@ -68,6 +69,30 @@ func (s *hbaseServer) script(args ...string) error {
 	cmd.Env = append(os.Environ(), "JAVA_TOOL_OPTIONS=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC") // it does not run for long
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("hbase.sh %s: %w: %s", args[0], err, said.String())
+	}
+	return nil
+}
+
+// kill ends the server as it stands: what it would write as it ends, for half a
+// minute, is removed anyway.
+func (s *hbaseServer) kill() error {
+	var pid int
+	text, err := os.ReadFile(filepath.Join(s.state, "server.pid"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // it did not start
+	}
+	if err == nil {
+		_, err = fmt.Sscan(string(text), &pid)
+	}
+	if err != nil {
+		return err
+	}
+	process, err := os.FindProcess(pid)
+	if err != nil {
+		return err
+	}
+	if err := process.Kill(); !errors.Is(err, os.ErrProcessDone) {
+		return err
 	}
 	return nil
 }
@@ -132,6 +157,7 @@ func (s *hbaseServer) open(t *testing.T, schema lookup.Schema, table string) loo
 }
 
 func TestHBase(t *testing.T) {
+	t.Parallel()
 	s := withHBase(t)
 	conformance(t, false, func(t *testing.T, schema lookup.Schema) lookup.Store {
 		return s.open(t, schema, s.newTable(t))
@@ -156,6 +182,7 @@ func known(t *testing.T, s lookup.Store, e lookup.Entry) {
 // A store is there again when it is opened again; one of another schema is
 // emptied, to the last row; a store that cannot look at everything says so.
 func TestHBaseOpenAgain(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	server := withHBase(t)
 	table := server.newTable(t)
@@ -184,6 +211,7 @@ func TestHBaseOpenAgain(t *testing.T) {
 
 // A table that is something else is left alone.
 func TestHBaseForeignTable(t *testing.T) {
+	t.Parallel()
 	server := withHBase(t)
 	table := server.newTable(t)
 	server.ask(t, http.MethodPut, "/"+table+"/schema", `{"name":"`+table+`","ColumnSchema":[{"name":"cf"}]}`)
@@ -194,6 +222,7 @@ func TestHBaseForeignTable(t *testing.T) {
 
 // An index whose rows have other keys is refused.
 func TestHBaseOfAnEarlierBuild(t *testing.T) {
+	t.Parallel()
 	server := withHBase(t)
 	table := server.newTable(t)
 	server.ask(t, http.MethodPut, "/"+table+"/schema", `{"name":"`+table+`","ColumnSchema":[{"name":"d"}]}`)
@@ -215,6 +244,7 @@ func (s *hbaseServer) regions(t *testing.T, table string) int {
 // While a region is divided, which HBase does as it grows, look-ups and puts
 // go on.
 func TestHBaseSplit(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	server := withHBase(t)
 	table := server.newTable(t)
@@ -250,7 +280,8 @@ func TestHBaseSplit(t *testing.T) {
 }
 
 // A gateway that dies is an error that says where; one that comes again is
-// found by the store that is open, and so is a server that was started again.
+// found by the store that is open, and so is a server that was started again. It runs
+// before the others, which share the server.
 func TestHBaseRestart(t *testing.T) {
 	ctx := context.Background()
 	server := withHBase(t)
@@ -288,6 +319,7 @@ func TestHBaseRestart(t *testing.T) {
 
 // A table that is there already is left as it is.
 func TestHBaseTableTwice(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	server := withHBase(t)
 	if server.state == "" {
