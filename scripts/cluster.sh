@@ -154,10 +154,10 @@ started_at() {
   [[ ${stat[0]:-Z} == Z ]] || REPLY=${stat[19]}
 }
 
-# nap SECONDS: sleep.
+# nap SECONDS: sleep, by waiting for what nobody writes.
 nap() {
-  { : <&8; } 2>/dev/null || exec 8<> <(:) # nobody writes into it
-  read -rt "$1" -u 8 _ || true
+  { : <&8; } 2>/dev/null || exec 8<> <(:)
+  read -rt "$1" -u 8 _ || (($? > 128)) || sleep "$1" # more than 128: the time was over
 }
 
 # greets HOST PORT: a gRPC server speaks first there, which a process that is
