@@ -38,22 +38,22 @@ type Batch struct {
 
 // group is the documents under one key or, if near, those of two fingerprints.
 type group struct {
-	table    int
 	key      uint64
+	a, b     uint32 // number of documents; b is that of the second fingerprint
+	table    int32
+	distance uint8 // of the two fingerprints
 	near     bool
-	distance int // of the two fingerprints
-	a, b     int // number of documents; b is that of the second fingerprint
 }
 
 // Shared collects a group as [mapper.Comparer.Shared] takes it.
 func (b *Batch) Shared(table int, key uint64, docs []uint64) error {
-	return b.add(group{table: table, key: key, a: len(docs)}, docs)
+	return b.add(group{table: int32(table), key: key, a: uint32(len(docs))}, docs)
 }
 
 // Near collects two groups as [mapper.Comparer.Near] takes them.
 func (b *Batch) Near(x, y []uint64, distance int) error {
 	x, y = x[:min(len(x), mapper.MostNear)], y[:min(len(y), mapper.MostNear)]
-	return b.add(group{near: true, distance: distance, a: len(x), b: len(y)}, x, y)
+	return b.add(group{near: true, distance: uint8(distance), a: uint32(len(x)), b: uint32(len(y))}, x, y)
 }
 
 func (b *Batch) add(g group, docs ...[]uint64) error {
@@ -77,16 +77,16 @@ func (b *Batch) add(g group, docs ...[]uint64) error {
 
 // Flush compares the documents of the groups collected so far.
 func (b *Batch) Flush() error {
-	if !b.Rule.Verified { // the fingerprints have decided
-		return b.compare(mapper.NewComparer(b.Rule, b.View, func(c mapper.Candidate) error {
-			return b.Emit(data.Pair{A: c.A, B: c.B, Distance: c.Distance})
-		}))
-	}
 	if len(b.groups) == 0 {
 		return nil
 	}
 	places := b.distinct
 	b.distinct, b.views = nil, 0
+	if !b.Rule.Verified { // the fingerprints have decided
+		return b.compare(mapper.NewComparer(b.Rule, b.View, func(c mapper.Candidate) error {
+			return b.Emit(data.Pair{A: c.A, B: c.B, Distance: c.Distance})
+		}))
+	}
 	places.Seal()
 	views := mapper.NewUnits(true)
 	views.Grow(places.Len())
@@ -121,9 +121,9 @@ func (b *Batch) compare(c *mapper.Comparer) (err error) {
 		x, y := docs[:g.a], docs[g.a:g.a+g.b]
 		docs = docs[g.a+g.b:]
 		if g.near {
-			err = c.Near(x, y, g.distance)
+			err = c.Near(x, y, int(g.distance))
 		} else {
-			err = c.Shared(g.table, g.key, x)
+			err = c.Shared(int(g.table), g.key, x)
 		}
 		if err != nil {
 			return err
