@@ -74,7 +74,7 @@ func (p packing) appendHead(dst []byte, table int, f simhash.Fingerprint) []byte
 type records struct {
 	p      packing
 	left   []byte
-	failed bool // a record ends in the middle
+	failed bool // a record is cut off, or is of no table
 }
 
 // number reads a varint.
@@ -88,6 +88,7 @@ func (r *records) number() uint64 {
 	return n
 }
 
+// word reads half of a fingerprint.
 func (r *records) word() (w uint64) {
 	if len(r.left) < 8 {
 		r.left, r.failed = nil, true
@@ -97,6 +98,7 @@ func (r *records) word() (w uint64) {
 	return w
 }
 
+// head reads what appendHead wrote.
 func (r *records) head() (table int, f simhash.Fingerprint) {
 	n := r.number()
 	f.Lo = r.word()
