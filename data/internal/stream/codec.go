@@ -149,8 +149,18 @@ func (z *zstdFrames) Read(p []byte) (n int, err error) {
 	} else if n, err = z.zstd.Read(p); err == nil || errors.Is(err, io.EOF) {
 		return n, err
 	}
+	switch {
+	case z.frame.err != nil:
+		err = z.frame.err
+	case !errors.Is(err, zstd.ErrCRCMismatch) && !errors.Is(err, zstd.ErrUnknownDictionary):
+		err = errBlock
+	}
 	return n, fmt.Errorf("zstd: %w", err)
 }
+
+// errBlock stands for whatever the decoder says of a damaged block: of the same bytes
+// it says one thing or another, by the room in its buffers.
+var errBlock = errors.New("a block does not decompress")
 
 func (z *zstdFrames) checked() bool { return z.frame.sum }
 func (z *zstdFrames) close()        { z.zstd.Close() }
@@ -172,6 +182,7 @@ type frame struct {
 	skip     bool   // a skippable frame, which has no blocks
 	sum      bool   // the frame has a checksum
 	text     uint64 // bytes of text that there may be so far
+	err      error  // of Read, but for io.EOF
 }
 
 // windowOf is the window that a frame's header asks for.
@@ -234,6 +245,14 @@ func appendHeader(dst []byte, h *zstd.Header, window uint64) []byte {
 }
 
 func (f *frame) Read(p []byte) (int, error) {
+	n, err := f.read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		f.err = err
+	}
+	return n, err
+}
+
+func (f *frame) read(p []byte) (int, error) {
 	if len(f.head) > 0 {
 		n := copy(p, f.head)
 		f.head = f.head[:copy(f.head, f.head[n:])]
