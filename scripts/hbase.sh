@@ -84,16 +84,18 @@ alive() {
   local pid started
   [[ -s $1 ]] || return 1
   read -r pid started <"$1"
-  [[ -n $started && $(started_at "$pid") == "$started" ]]
+  started_at "$pid"
+  [[ -n $started && $REPLY == "$started" ]]
 }
 
-# started_at PID: when the process started, in ticks since the boot; nothing if it
-# ended, also if nobody has asked for its exit code yet.
+# started_at PID: sets REPLY to when the process started, in ticks since the boot; to
+# nothing if it ended, also if nobody has asked for its exit code yet.
 started_at() {
-  local stat
-  { stat=$(<"/proc/$1/stat"); } 2>/dev/null || return 0
+  local stat=''
+  REPLY=''
+  { IFS= read -rd '' stat <"/proc/$1/stat"; } 2>/dev/null || true # no NUL ends it
   read -ra stat <<<"${stat##*) }" # the name may hold anything
-  [[ ${stat[0]:-Z} == Z ]] || echo "${stat[19]}"
+  [[ ${stat[0]:-Z} == Z ]] || REPLY=${stat[19]}
 }
 
 # answers PORT: something listens there.
@@ -206,7 +208,8 @@ launch() {
   echo "hbase.sh: starting the $name" >&2
   : >"$log" # now, not when the new process comes to it: READY of the last start is no READY
   setsid "${java[@]}" "-Xmx${heap}m" -cp "$state/conf:$lib/*" "$@" >"$log" 2>&1 </dev/null &
-  echo "$! $(started_at $!)" >"$state/$name.pid"
+  started_at $!
+  echo "$! $REPLY" >"$state/$name.pid"
   until grep -q -- "$ready" "$log"; do
     alive "$state/$name.pid" || die "the $name ended: $(tail -n 1 "$log"); see $log"
     ((SECONDS < deadline)) || die "the $name does not start; see $log"
