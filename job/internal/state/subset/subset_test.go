@@ -13,13 +13,16 @@ func TestRenumbersInOrder(t *testing.T) {
 		n := rapid.Uint64Range(1, 5000).Draw(t, "n")
 		docs := rapid.SliceOfN(rapid.Uint64Range(0, n-1), 0, 3000).Draw(t, "documents")
 		s := New(n)
+		added := 0
 		for _, d := range docs {
-			s.Add(d)
+			if s.Add(d) {
+				added++
+			}
 		}
 		s.Seal()
 		want := slices.Compact(slices.Sorted(slices.Values(docs)))
-		if s.Len() != len(want) {
-			t.Fatalf("%d members, want %d", s.Len(), len(want))
+		if s.Len() != len(want) || added != len(want) {
+			t.Fatalf("%d members, %d of them were added, want %d", s.Len(), added, len(want))
 		}
 		for i, d := range want {
 			if got := s.Member(uint32(i)); got != d {
