@@ -41,6 +41,10 @@ type Document struct {
 	// stream), or the row number for Parquet.
 	Offset int64
 
+	// File is which of its split's Files the document is from; 0 if the split is of one
+	// file.
+	File int
+
 	// Raw is the record in the input's own form, without its line end (JSONL
 	// line, CSV row); filled only when ReaderOptions.KeepRaw asks for it.
 	Raw []byte
@@ -52,7 +56,7 @@ const NoDate = math.MinInt64
 // Reset empties doc and keeps the capacity of its slices.
 func (d *Document) Reset() {
 	d.ID, d.Title, d.Text, d.Language, d.Raw = d.ID[:0], d.Title[:0], d.Text[:0], d.Language[:0], d.Raw[:0]
-	d.Body, d.Date, d.Rank, d.Cut, d.None, d.Offset = 0, NoDate, math.NaN(), false, "", 0
+	d.Body, d.Date, d.Rank, d.Cut, d.None, d.Offset, d.File = 0, NoDate, math.NaN(), false, "", 0, 0
 }
 
 // Compared returns what of the text is compared with that of other documents.
@@ -168,6 +172,14 @@ func (s Split) OfFiles() iter.Seq[Split] {
 			}
 		}
 	}
+}
+
+// PathOf is the path of one of its files, as Document.File numbers them.
+func (s Split) PathOf(file int) string {
+	if len(s.Files) == 0 {
+		return s.Path
+	}
+	return s.Files[file].Path
 }
 
 // First is the split of its first file.

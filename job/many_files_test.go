@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine/local"
@@ -73,6 +75,11 @@ func TestManySmallFiles(t *testing.T) {
 		t.Errorf("%d files are %d splits", files, got.Splits)
 	}
 	runJob(t, 2, req) // it is finished
+	eachRow(t, req.Out, rundir.Fingerprints, &data.Fingerprints, func(_ int, r *data.FingerprintRow) {
+		if i, err := strconv.Atoi(string(r.DocID)); err != nil || r.Source != filepath.Join(small, fmt.Sprintf("%04d.jsonl", i)) {
+			t.Fatalf("document %s is from %s: %v", r.DocID, r.Source, err)
+		}
+	})
 
 	// A line that is damaged is told of the file that has it.
 	bad := filepath.Join(small, "0500.jsonl")

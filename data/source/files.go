@@ -75,6 +75,7 @@ type filesReader struct {
 	ahead   *object.Ahead // of objects
 
 	in   data.SourceReader // nil before the first file, and between two
+	file int               // which it is, from 1 on
 	read int64             // bytes of the files before in
 	sum  stream.Sum        // of their digests
 	err  error             // that ended the reading
@@ -101,7 +102,7 @@ func (r *filesReader) next() (err error) {
 	if err != nil { // in may hold a nil pointer
 		return err
 	}
-	r.in, r.files = in, r.files[1:]
+	r.in, r.files, r.file = in, r.files[1:], r.file+1
 	return nil
 }
 
@@ -109,6 +110,7 @@ func (r *filesReader) Read(doc *data.Document) error {
 	for r.err == nil {
 		err := r.in.Read(doc)
 		if err == nil {
+			doc.File = r.file - 1
 			return nil
 		}
 		if _, bad := data.IsBadRecord(err); bad {

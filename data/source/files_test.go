@@ -66,6 +66,7 @@ func TestCombine(t *testing.T) {
 // given is what reading a split gave.
 type given struct {
 	documents []string
+	files     []int // that they are from
 	bad       []string
 	told      []string
 	digest    string
@@ -95,6 +96,7 @@ func readGiven(t rapid.TB, split data.Split, o data.ReaderOptions) (g given) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		g.files = append(g.files, doc.File)
 		g.documents = append(g.documents, fmt.Sprintf("%s %s %s %d %s", doc.ID, doc.Title, doc.Text, doc.Offset, doc.Raw))
 	}
 	g.digest, g.consumed = r.Digest(), r.Consumed()
@@ -150,8 +152,11 @@ func TestFilesAreReadInTurn(t *testing.T) {
 		}
 		var want given
 		sums := xxh3.New()
+		file := 0
 		for one := range split.OfFiles() {
 			g := readGiven(t, one, o)
+			want.files = append(want.files, slices.Repeat([]int{file}, len(g.documents))...)
+			file++
 			want.documents, want.bad, want.told = append(want.documents, g.documents...), append(want.bad, g.bad...), append(want.told, g.told...)
 			want.consumed += g.consumed
 			fmt.Fprintln(sums, g.digest)
@@ -159,7 +164,7 @@ func TestFilesAreReadInTurn(t *testing.T) {
 		sum := sums.Sum128().Bytes()
 		want.digest = hex.EncodeToString(sum[:])
 		got := readGiven(t, split, o)
-		if !slices.Equal(got.documents, want.documents) || !slices.Equal(got.bad, want.bad) || !slices.Equal(got.told, want.told) || got.digest != want.digest || got.consumed != want.consumed {
+		if !slices.Equal(got.documents, want.documents) || !slices.Equal(got.files, want.files) || !slices.Equal(got.bad, want.bad) || !slices.Equal(got.told, want.told) || got.digest != want.digest || got.consumed != want.consumed {
 			t.Fatalf("got\n%+v\nwant\n%+v", got, want)
 		}
 	})

@@ -149,13 +149,12 @@ func (j *Job) withMemory(n int, f *mapper.Fingerprinter, work func()) *mapper.Fi
 // Release returns a Fingerprinter to the job's pool.
 func (j *Job) Release(f *mapper.Fingerprinter) { j.fingerprinters.Put(f) }
 
-// Fingerprint fingerprints documents of the source of that name, each as the row of the
-// same index. It may wait: no more calls are at work than there are cores, and large
+// Fingerprint fingerprints documents of a split, each as the row of the same index. It may wait: no more calls are at work than there are cores, and large
 // texts wait for memory. Safe for concurrent use.
 //
 // Each of the tasks that run at once has a goroutine for each core. If all of these had
 // a Fingerprinter of 8 MB of their own, memory would grow with the square of the cores.
-func (j *Job) Fingerprint(source string, docs []data.Document, rows []data.FingerprintRow) {
+func (j *Job) Fingerprint(split data.Split, docs []data.Document, rows []data.FingerprintRow) {
 	j.turnsOnce.Do(func() {
 		j.turns = make(chan *mapper.Fingerprinter, runtime.GOMAXPROCS(0))
 		for range cap(j.turns) {
@@ -169,7 +168,7 @@ func (j *Job) Fingerprint(source string, docs []data.Document, rows []data.Finge
 	defer func() { j.turns <- f }()
 	for i := range docs {
 		doc := &docs[i]
-		f = j.withMemory(len(doc.Text), f, func() { f.Fingerprint(doc, source, &rows[i]) })
+		f = j.withMemory(len(doc.Text), f, func() { f.Fingerprint(doc, split.PathOf(doc.File), &rows[i]) })
 	}
 }
 

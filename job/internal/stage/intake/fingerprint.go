@@ -59,7 +59,7 @@ func fingerprintSplit(ctx context.Context, job *engine.Job, rec *rundir.TaskReco
 	}
 	line.Quarantine, line.Decoded = parts.quarantine, job.Config.Input.Encoding != ""
 	line.Worker = func() func(*batch) {
-		return func(b *batch) { job.Fingerprint(rec.Source, b.Docs[:b.N], b.Made[:b.N]) }
+		return func(b *batch) { job.Fingerprint(job.Splits[rec.Task], b.Docs[:b.N], b.Made[:b.N]) }
 	}
 	line.Writers = parts.writers(job, rec)
 	if err := line.Run(ctx, workers); err != nil {
