@@ -1,6 +1,7 @@
 package job_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -11,9 +12,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/apache/arrow/go/v15/arrow/ipc"
+	"github.com/apache/arrow/go/v15/arrow/memory"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/engine/local"
@@ -111,6 +117,102 @@ func TestManySmallFiles(t *testing.T) {
 		if _, err := job.Run(t.Context(), req); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("one of the files is another, %s: %v", what, err)
 		}
+	}
+}
+
+// The same goes for small tables, whose clean dump is tables of several. A row of the
+// fingerprints names the file that it is from.
+func TestSmallTables(t *testing.T) {
+	const files = 150
+	write := map[string]func(path string, ids []int){
+		"csv": func(path string, ids []int) {
+			rows := "id,text\n"
+			for _, i := range ids {
+				rows += fmt.Sprintf("%d,\"%s\"\n", i, text(uint64(i*3/4), 80))
+			}
+			if err := os.WriteFile(path, []byte(rows), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"parquet": func(path string, ids []int) {
+			w, err := parquet.Create(path, &data.Texts, parquet.Options{})
+			for _, i := range ids {
+				if err == nil {
+					err = w.Write(&data.TextRow{DocID: []byte(strconv.Itoa(i)), Text: []byte(text(uint64(i*3/4), 80))})
+				}
+			}
+			if err != nil || w.Commit() != nil {
+				t.Fatal(err)
+			}
+		},
+		"arrow": func(path string, ids []int) {
+			b := array.NewRecordBuilder(memory.DefaultAllocator, arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "text", Type: arrow.BinaryTypes.String}}, nil))
+			for _, i := range ids {
+				b.Field(0).(*array.StringBuilder).Append(strconv.Itoa(i))
+				b.Field(1).(*array.StringBuilder).Append(text(uint64(i*3/4), 80))
+			}
+			var content strings.Builder
+			w := ipc.NewWriter(&content, ipc.WithSchema(b.Schema()))
+			if err := errors.Join(w.Write(b.NewRecord()), w.Close(), os.WriteFile(path, []byte(content.String()), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		},
+	}
+	for format, write := range write {
+		t.Run(format, func(t *testing.T) {
+			dir := t.TempDir()
+			small, all := filepath.Join(dir, "small"), filepath.Join(dir, "all."+format)
+			if err := os.Mkdir(small, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			path := func(i int) string { return filepath.Join(small, fmt.Sprintf("%04d.%s", i, format)) }
+			var ids []int
+			for i := range files {
+				write(path(i), []int{i})
+				ids = append(ids, i)
+			}
+			write(all, ids)
+			kept := func(out string) (docs []string) {
+				parts, err := rundir.Parts(out, rundir.Clean)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, part := range parts {
+					_, of := inputDocuments(t, part)
+					for _, d := range of {
+						docs = append(docs, string(d.ID)+" "+string(d.Text))
+					}
+				}
+				return docs
+			}
+			req := job.Request{Command: job.CommandRun, Config: config.Default(), Inputs: []string{all}, Out: filepath.Join(dir, "one")}
+			want := runJob(t, 2, req)
+			wantKept := kept(req.Out)
+			req.Inputs, req.Out = []string{small}, filepath.Join(dir, "many")
+			got := runJob(t, 2, req)
+			if got.Splits > files*3/4 || got.Documents != want.Documents || got.Matched != want.Matched || got.Clusters != want.Clusters || got.Dropped != want.Dropped || got.Dropped == 0 {
+				t.Errorf("got %+v\nwant %+v", got, want)
+			}
+			if gotKept := kept(req.Out); !slices.Equal(gotKept, wantKept) {
+				t.Errorf("%d documents in the clean dump, want %d, or others", len(gotKept), len(wantKept))
+			}
+			sources := map[string]string{}
+			eachRow(t, req.Out, rundir.Fingerprints, &data.Fingerprints, func(_ int, r *data.FingerprintRow) { sources[string(r.DocID)] = r.Source })
+			for i := range files {
+				if got := sources[strconv.Itoa(i)]; got != path(i) {
+					t.Fatalf("document %d is from %s, the table says %s", i, path(i), got)
+				}
+			}
+
+			// One that cannot be read costs the others nothing.
+			if err := os.Truncate(path(75), 9); err != nil {
+				t.Fatal(err)
+			}
+			req.Out, req.Config.Input.MaxBad = filepath.Join(dir, "broken"), "1"
+			if got = runJob(t, 2, req); got.Documents != files-1 || int64(len(kept(req.Out))) != got.Kept || got.Kept+got.Dropped != files-1 {
+				t.Errorf("with a broken file %d documents, %d kept, %d in the clean dump", got.Documents, got.Kept, len(kept(req.Out)))
+			}
+		})
 	}
 }
 

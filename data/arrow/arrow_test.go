@@ -295,7 +295,7 @@ func TestFlippedBits(t *testing.T) {
 			if err := in.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := ours.CopyRows(filepath.Join(t.TempDir(), "copy"), split, data.ReaderOptions{}, nil, func(row int64) bool { return row%2 == 0 }); err != nil {
+			if _, err := ours.CopyRows(filepath.Join(t.TempDir(), "copy"), split, data.ReaderOptions{}, nil, func(_ int, row int64) bool { return row%2 == 0 }); err != nil {
 				t.Fatalf("%s, bit %d: a copy: %v", name, bit, err)
 			}
 		}
@@ -333,16 +333,61 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+// The rows of several files become one file or stream, in their order. A file that cannot be
+// read has none of them, and of no file at all a copy is an error.
+func TestCopySeveral(t *testing.T) {
+	keep := func(file int, row int64) bool { return (int(row)+file)%3 == 0 }
+	broken := save(t, "broken", []byte("ARROW1"))
+	for name, content := range forms(t) {
+		one := save(t, name, content)
+		split := one
+		var want []int32
+		for file, s := range []data.Split{one, broken, one, one} {
+			split.Files = append(split.Files, data.SplitFile{Path: s.Path, Size: s.Size})
+			for i := range batches * rows {
+				if s.Path == one.Path && keep(file, int64(i)) {
+					want = append(want, int32(i))
+				}
+			}
+		}
+		to := filepath.Join(t.TempDir(), "copy.arrow")
+		kept, err := ours.CopyRows(to, split, data.ReaderOptions{}, []parquet.NewColumn{{Name: "row", Numbers: want}}, keep)
+		if err != nil || kept != int64(len(want)) {
+			t.Fatalf("%s: %d rows, want %d: %v", name, kept, len(want), err)
+		}
+		written, err := os.ReadFile(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := 0
+		for _, r := range decoded(t, written) {
+			for i := range int(r.NumRows()) {
+				if got := r.Column(0).ValueStr(i); got != id(int(want[at])) || r.Column(6).(*array.Int32).Value(i) != want[at] {
+					t.Fatalf("%s: row %d is %s, want %s", name, at, got, id(int(want[at])))
+				}
+				at++
+			}
+		}
+		if at != len(want) {
+			t.Errorf("%s: %d rows, want %d", name, at, len(want))
+		}
+		split.Files = []data.SplitFile{{Path: broken.Path}, {Path: broken.Path}}
+		if _, err := ours.CopyRows(to, split, data.ReaderOptions{}, nil, keep); err == nil {
+			t.Errorf("%s: made of files of which none can be read", name)
+		}
+	}
+}
+
 // A copy has the rows that are kept, with all columns, in the form of the input.
 func TestCopyRows(t *testing.T) {
-	keep := func(row int64) bool { return row%3 != 1 && row/rows != 2 }
+	keep := func(_ int, row int64) bool { return row%3 != 1 && row/rows != 2 }
 	for name, content := range forms(t) {
 		split := save(t, name, content)
 		to := filepath.Join(t.TempDir(), "copy.arrow")
 		var numbers []int32
 		var words []string
 		for i := range int64(batches * rows) {
-			if keep(i) {
+			if keep(0, i) {
 				numbers = append(numbers, int32(i))
 				words = append(words, []string{"", "night"}[i%2])
 			}
@@ -446,6 +491,6 @@ func FuzzRead(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		_, _ = ours.CopyRows(filepath.Join(t.TempDir(), "copy"), split, data.ReaderOptions{}, nil, func(row int64) bool { return row%2 == 0 })
+		_, _ = ours.CopyRows(filepath.Join(t.TempDir(), "copy"), split, data.ReaderOptions{}, nil, func(_ int, row int64) bool { return row%2 == 0 })
 	})
 }

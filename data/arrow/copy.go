@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
@@ -18,21 +19,28 @@ import (
 // CopyRows writes the rows of a split that are kept, with all columns and the schema's
 // metadata: a file of a file, a stream of a stream, its buffers compressed with
 // zstandard where any of the input's are compressed. Strings that are views become large
-// strings. keep is asked once for each row, in order, by its number within the file.
-// What is written appears at path complete, or not at all; the number of rows kept is
-// returned. It has more columns, behind its own, if they are given.
-func CopyRows(path string, split data.Split, o data.ReaderOptions, more []parquet.NewColumn, keep func(row int64) bool) (kept int64, err error) {
-	in, err := openBatches(split, o)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, in.close()) }()
+// strings. keep is asked once for each row, in order, by the number of its file within
+// the split and its own within the file. What is written appears at path complete, or not
+// at all; the number of rows kept is returned. It has more columns, behind its own, if
+// they are given.
+//
+// The files of a split of several have one [Layout]. One that cannot be read has no row
+// that is kept.
+func CopyRows(path string, split data.Split, o data.ReaderOptions, more []parquet.NewColumn, keep func(file int, row int64) bool) (kept int64, err error) {
 	out, err := data.CreateAtomic(path)
 	if err != nil {
 		return 0, fmt.Errorf("arrow: %w", err)
 	}
-	c := copier{in: in, out: out, more: more, schema: in.schema}
-	if err := panics.AsError(func() error { return c.copy(split.Row, keep) }); err != nil {
+	c := copier{out: out, more: more}
+	file := 0
+	for one := range split.OfFiles() {
+		err := c.file(one, o, func(row int64) bool { return keep(file, row) })
+		if unread := len(split.Files) > 0 && errors.As(err, new(*data.Unreadable)); err != nil && !unread {
+			return 0, errors.Join(err, out.Abort())
+		}
+		file++
+	}
+	if err := panics.AsError(c.end); err != nil {
 		return 0, errors.Join(fmt.Errorf("arrow: %s: %w", split.Path, err), out.Abort())
 	}
 	if err := out.Commit(); err != nil {
@@ -41,17 +49,42 @@ func CopyRows(path string, split data.Split, o data.ReaderOptions, more []parque
 	return c.kept, nil
 }
 
-// copier copies the kept rows of the batches of a split.
+// Layout is what files must share for CopyRows to make one of them: whether they are files
+// or streams, their schema and its metadata. It is empty of a file that has dictionaries,
+// which are its own.
+func Layout(split data.Split, o data.ReaderOptions) (layout string, err error) {
+	in, err := openBatches(split, o)
+	if err != nil {
+		return "", err
+	}
+	if text := in.schema.String(); !strings.Contains(text, "dictionary") {
+		layout = fmt.Sprintf("%t %s", in.file, text)
+	}
+	return layout, in.close()
+}
+
+// copier copies the kept rows of the batches of files to one.
 type copier struct {
-	in     *batches
+	in     *batches // of the file that is copied
 	out    *data.AtomicFile
 	more   []parquet.NewColumn
-	schema *arrow.Schema // of what is written
+	schema *arrow.Schema // of what is written; nil before the first file
 	kept   int64
 	writer interface {
 		Write(rec arrow.Record) error
 		Close() error
 	}
+}
+
+// file copies the rows of a split of one file. Its errors name the file.
+func (c *copier) file(split data.Split, o data.ReaderOptions, keep func(row int64) bool) (err error) {
+	if c.in, err = openBatches(split, o); err != nil {
+		return err
+	}
+	if err = panics.AsError(func() error { return c.copy(split.Row, keep) }); err != nil {
+		err = fmt.Errorf("arrow: %s: %w", split.Path, err)
+	}
+	return errors.Join(err, c.in.close())
 }
 
 func (c *copier) copy(row int64, keep func(row int64) bool) error {
@@ -61,12 +94,12 @@ func (c *copier) copy(row int64, keep func(row int64) bool) error {
 	for {
 		batch, err := c.in.next()
 		if errors.Is(err, io.EOF) {
-			break
+			return c.start() // there may be no batch
 		}
 		if err != nil && (c.in.broken == nil || damage(c.in.broken)) {
 			// Its rows were lost when the split was read first, too.
 			if c.in.broken != nil {
-				break
+				return c.start()
 			}
 			row += c.in.message.rows
 			continue
@@ -82,20 +115,28 @@ func (c *copier) copy(row int64, keep func(row int64) bool) error {
 		}
 		row += batch.NumRows()
 	}
-	if err := c.start(); err != nil { // there may be no batch
-		return err
+}
+
+// end ends what is written.
+func (c *copier) end() error {
+	if c.writer == nil {
+		return errors.New("none of the files can be read: fetch or write them again, or leave them out")
 	}
 	return c.writer.Close()
 }
 
 // extend adds the new columns to the schema, and writes views as what they show.
 func (c *copier) extend() error {
-	fields := slices.Clone(c.schema.Fields())
+	if c.schema != nil {
+		return nil
+	}
+	own := c.in.schema
+	fields := slices.Clone(own.Fields())
 	for i := range fields {
 		fields[i].Type = viewless(fields[i].Type)
 	}
 	for _, m := range c.more {
-		if c.schema.HasField(m.Name) {
+		if own.HasField(m.Name) {
 			return fmt.Errorf("it has a column %s already, which a run that annotates adds: leave that column out, or take the table alone (output.annotate: table)", m.Name)
 		}
 		f := arrow.Field{Name: m.Name, Type: arrow.PrimitiveTypes.Int32}
@@ -104,7 +145,7 @@ func (c *copier) extend() error {
 		}
 		fields = append(fields, f)
 	}
-	meta := c.schema.Metadata()
+	meta := own.Metadata()
 	c.schema = arrow.NewSchema(fields, &meta)
 	return nil
 }

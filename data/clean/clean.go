@@ -79,7 +79,7 @@ type Writer struct {
 	split   data.Split
 	options data.ReaderOptions
 	rows    int64
-	kept    []int64 // row numbers, ascending; of rows that are copied
+	kept    []place // of rows that are copied, in order
 
 	annotated bool
 	seen      []seen // of the kept rows that are copied
@@ -90,6 +90,12 @@ type Writer struct {
 	end  []byte           // of a line
 	line bytes.Buffer
 	json *json.Encoder // to line
+}
+
+// place is where a row stands: in which file of the split, and its number within it.
+type place struct {
+	file int
+	row  int64
 }
 
 // Create starts the clean dump of a split that is read with options o, which
@@ -183,7 +189,7 @@ func (w *Writer) keep(doc *data.Document, s *seen) error {
 	w.line.Reset()
 	switch w.split.Format {
 	case source.FormatParquet, source.FormatArrow:
-		w.kept = append(w.kept, doc.Offset)
+		w.kept = append(w.kept, place{doc.File, doc.Offset})
 		if s != nil {
 			w.seen = append(w.seen, *s)
 		}
@@ -257,8 +263,8 @@ func (w *Writer) copyRows() error {
 	if w.annotated {
 		more = columns(w.seen)
 	}
-	keep := func(row int64) bool {
-		if next < len(w.kept) && w.kept[next] == row {
+	keep := func(file int, row int64) bool {
+		if next < len(w.kept) && w.kept[next] == (place{file, row}) {
 			next++
 			return true
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/file"
 	"github.com/apache/arrow/go/v15/parquet/metadata"
 	"github.com/apache/arrow/go/v15/parquet/schema"
+	"github.com/apache/thrift/lib/go/thrift"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/internal/panics"
@@ -19,52 +20,143 @@ import (
 // the file's own schema, metadata and compression: column by column with the
 // definition and repetition levels, so that nested and null values stay what
 // they are. Row groups stay row groups; one without a kept row disappears.
-// keep is asked once for each row, in order, by its number within the file.
-// The file appears at path complete, or not at all; the number of rows kept is
-// returned. The file has more columns, behind its own, if they are given.
-func CopyRows(path string, split data.Split, o Options, more []NewColumn, keep func(row int64) bool) (kept int64, err error) {
+// keep is asked once for each row, in order, by the number of its file within the split
+// and its own within the file. The file appears at path complete, or not at all; the
+// number of rows kept is returned. The file has more columns, behind its own, if they
+// are given.
+//
+// The rows of a split of several files, which have one [Layout], become one row group.
+// A file of it that cannot be read has no row that is kept.
+func CopyRows(path string, split data.Split, o Options, more []NewColumn, keep func(file int, row int64) bool) (kept int64, err error) {
 	o = o.filled()
-	in, err := openInput(split.Path)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, in.Close()) }()
 	out, err := data.CreateAtomicIn(o.FS, path)
 	if err != nil {
 		return 0, fmt.Errorf("parquet: %w", err)
 	}
-	err = panics.AsError(func() error {
-		if err := in.limit(split.Start, split.End); err != nil {
-			return err
+	c := copier{to: &footerWriter{to: out}, options: o, more: more, several: len(split.Files) > 0}
+	file := 0
+	for one := range split.OfFiles() {
+		err := c.file(one, func(row int64) bool { return keep(file, row) })
+		if unread := c.several && errors.As(err, new(*data.Unreadable)); err != nil && !unread {
+			return 0, errors.Join(err, out.Abort())
 		}
-		root, err := withColumns(in.schema().Root(), more)
-		if err != nil {
-			return err
-		}
-		foot := &footerWriter{to: out}
-		w := file.NewParquetWriter(foot, root, file.WithWriterProps(parquet.NewWriterProperties(in.likeness(o)...)),
-			file.WithWriteMetadata(in.metadata(len(more) > 0)))
-		for g := in.group; g < in.end; g++ {
-			n, err := copyGroup(w, in.file.RowGroup(g), in.schema(), in.row, more, kept, keep)
-			if err != nil {
-				return fmt.Errorf("row group %d: %w", g, err)
-			}
-			kept += n
-			in.row += in.file.RowGroup(g).NumRows()
-		}
-		foot.begin()
-		if err := w.Close(); err != nil {
-			return err
-		}
-		return foot.end(func([]byte) error { return nil })
-	})
-	if err != nil {
+		file++
+	}
+	if err := panics.AsError(c.end); err != nil {
 		return 0, errors.Join(fmt.Errorf("parquet: %s: %w", split.Path, err), out.Abort())
 	}
 	if err := out.Commit(); err != nil {
 		return 0, fmt.Errorf("parquet: %w", err)
 	}
-	return kept, nil
+	return c.kept, nil
+}
+
+// copier copies the kept rows of files to one.
+type copier struct {
+	to      *footerWriter
+	options Options
+	more    []NewColumn
+	several bool                        // files: their rows become one row group
+	writer  *file.Writer                // nil before the first file
+	all     file.BufferedRowGroupWriter // of several files; nil before the first kept row
+	columns int                         // of the files
+	kept    int64
+}
+
+// file copies the rows of a split of one file. Its errors name the file.
+func (c *copier) file(split data.Split, keep func(row int64) bool) error {
+	in, err := openInput(split.Path)
+	if err != nil {
+		return err
+	}
+	err = panics.AsError(func() error {
+		if err := in.limit(split.Start, split.End); err != nil {
+			return err
+		}
+		if err := c.begin(in); err != nil {
+			return err
+		}
+		for g := in.group; g < in.end; g++ {
+			group := in.file.RowGroup(g)
+			if err := c.group(group, in.schema(), in.row, keep); err != nil {
+				return fmt.Errorf("row group %d: %w", g, err)
+			}
+			in.row += group.NumRows()
+		}
+		return nil
+	})
+	if err != nil {
+		err = fmt.Errorf("parquet: %s: %w", split.Path, err)
+	}
+	return errors.Join(err, in.Close())
+}
+
+// begin makes the writer, like the first file.
+func (c *copier) begin(in *input) error {
+	if c.writer != nil {
+		return nil
+	}
+	root, err := withColumns(in.schema().Root(), c.more)
+	if err != nil {
+		return err
+	}
+	c.columns = in.schema().NumColumns()
+	c.writer = file.NewParquetWriter(c.to, root, file.WithWriterProps(parquet.NewWriterProperties(in.likeness(c.options)...)),
+		file.WithWriteMetadata(in.metadata(len(c.more) > 0)))
+	return nil
+}
+
+// end writes what stands behind the rows.
+func (c *copier) end() error {
+	if c.writer == nil {
+		return errors.New("none of the files can be read: fetch or write them again, or leave them out")
+	}
+	if c.all != nil {
+		if err := c.extend(c.all.Column, 0); err != nil {
+			return err
+		}
+		if err := c.all.Close(); err != nil {
+			return err
+		}
+	}
+	c.to.begin()
+	if err := c.writer.Close(); err != nil {
+		return err
+	}
+	return c.to.end(func([]byte) error { return nil })
+}
+
+// Layout is what files must share for CopyRows to make one of them: it is empty, or the
+// schema and the metadata as they stand in the footer, but for what pandas notes of its
+// rows.
+func Layout(path string) (layout string, err error) {
+	in, err := openInput(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	footer, _, err := readFooter(in.bytes, in.size)
+	if err != nil || footer == nil {
+		return "", err
+	}
+	c := newCompact(footer[:len(footer)-footerEnd])
+	err = c.fields(func(id int16, kind thrift.TType, _ int) error {
+		start := c.at()
+		err := c.Skip(c.ctx, kind)
+		if id == metaSchema && err == nil {
+			layout = string(footer[start:c.at()])
+		}
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("parquet: %s: %w", path, err)
+	}
+	for _, kv := range in.metadata(false) {
+		if kv.Key != "pandas" {
+			layout += fmt.Sprintf("\x00%s\x00%s", kv.Key, kv.GetValue())
+		}
+	}
+	return layout, nil
 }
 
 // NewColumn is a column of a copy that the file has not: a number a kept row, or a
@@ -168,9 +260,8 @@ func (in *input) likeness(o Options) []parquet.WriterProperty {
 	return props
 }
 
-// copyGroup copies the kept rows of a row group whose first row is the given
-// one, and adds the values of further columns, of which those before were kept.
-func copyGroup(w *file.Writer, g *file.RowGroupReader, s *schema.Schema, first int64, more []NewColumn, before int64, keep func(row int64) bool) (int64, error) {
+// group copies the kept rows of a row group whose first row is the given one.
+func (c *copier) group(g *file.RowGroupReader, s *schema.Schema, first int64, keep func(row int64) bool) error {
 	// Decided once, so that all columns agree.
 	kept, rows := int64(0), make([]bool, g.NumRows())
 	for i := range rows {
@@ -179,36 +270,62 @@ func copyGroup(w *file.Writer, g *file.RowGroupReader, s *schema.Schema, first i
 		}
 	}
 	if kept == 0 {
-		return 0, nil
+		return nil
 	}
-	out := w.AppendRowGroup()
+	column, end := c.rowGroup()
 	for i := range s.NumColumns() {
 		from, err := g.Column(i)
 		if err != nil {
-			return 0, err
+			return err
 		}
-		to, err := out.NextColumn()
+		to, err := column(i)
 		if err != nil {
-			return 0, err
+			return err
 		}
-		c, err := columnOf(s.Column(i))
+		values, err := columnOf(s.Column(i))
 		if err == nil {
-			err = c.copy(to, from, rows)
+			err = values.copy(to, from, rows)
 		}
 		if err != nil {
-			return 0, fmt.Errorf("column %s: %w", s.Column(i).Path(), err)
+			return fmt.Errorf("column %s: %w", s.Column(i).Path(), err)
 		}
 	}
-	for i := range more {
-		to, err := out.NextColumn()
+	c.kept += kept
+	return end(c.kept - kept)
+}
+
+// rowGroup returns the columns, to be asked for in order, of the row group that is
+// written, and what ends it: behind the rows of several files that is for the caller to
+// do, in the end.
+func (c *copier) rowGroup() (column func(i int) (file.ColumnChunkWriter, error), end func(first int64) error) {
+	if c.several {
+		if c.all == nil {
+			c.all = c.writer.AppendBufferedRowGroup()
+		}
+		return c.all.Column, func(int64) error { return nil }
+	}
+	out := c.writer.AppendRowGroup()
+	column = func(int) (file.ColumnChunkWriter, error) { return out.NextColumn() }
+	return column, func(first int64) error {
+		if err := c.extend(column, first); err != nil {
+			return err
+		}
+		return out.Close()
+	}
+}
+
+// extend writes the further columns of the kept rows from first on.
+func (c *copier) extend(column func(i int) (file.ColumnChunkWriter, error), first int64) error {
+	for i := range c.more {
+		to, err := column(c.columns + i)
 		if err == nil {
-			err = more[i].write(to, before, kept)
+			err = c.more[i].write(to, first, c.kept-first)
 		}
 		if err != nil {
-			return 0, err
+			return err
 		}
 	}
-	return kept, out.Close()
+	return nil
 }
 
 func (c *values[T, R]) copy(to file.ColumnChunkWriter, from file.ColumnChunkReader, rows []bool) error {

@@ -194,11 +194,11 @@ func TestReadDocuments(t *testing.T) {
 func TestCopyRows(t *testing.T) {
 	for _, codec := range []compress.Compression{compress.Codecs.Uncompressed, compress.Codecs.Snappy, compress.Codecs.Gzip, compress.Codecs.Zstd, 7 /* LZ4_RAW */} {
 		path := writeForeign(t, codec)
-		for name, keep := range map[string]func(row int64) bool{
-			"all":         func(int64) bool { return true },
-			"none":        func(int64) bool { return false },
-			"every third": func(row int64) bool { return row%3 == 0 },
-			"a stretch":   func(row int64) bool { return row >= 2000 && row < 2500 },
+		for name, keep := range map[string]func(_ int, row int64) bool{
+			"all":         func(int, int64) bool { return true },
+			"none":        func(int, int64) bool { return false },
+			"every third": func(_ int, row int64) bool { return row%3 == 0 },
+			"a stretch":   func(_ int, row int64) bool { return row >= 2000 && row < 2500 },
 		} {
 			t.Run(fmt.Sprintf("%v %s", codec, name), func(t *testing.T) {
 				mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
@@ -210,7 +210,7 @@ func TestCopyRows(t *testing.T) {
 				released(t, mem, 0)
 				want, got := rowsOf(t, path), rowsOf(t, to)
 				n := int64(-1)
-				want = slices.DeleteFunc(want, func(string) bool { n++; return !keep(n) })
+				want = slices.DeleteFunc(want, func(string) bool { n++; return !keep(0, n) })
 				if !reflect.DeepEqual(got, want) && len(got)+len(want) > 0 {
 					t.Errorf("%d rows, want %d, or some differ", len(got), len(want))
 				}
@@ -223,6 +223,78 @@ func TestCopyRows(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The rows of several files become one row group, in their order. A file that cannot be
+// read has none of them, and of no file at all a copy is an error.
+func TestCopySeveral(t *testing.T) {
+	path := writeForeign(t, compress.Codecs.Zstd)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := filepath.Join(t.TempDir(), "broken.parquet")
+	if err := os.WriteFile(broken, content[:len(content)-1], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rows := rowsOf(t, path)
+	split := func(paths ...string) data.Split {
+		s := data.Split{Path: paths[0], End: -1}
+		for _, p := range paths {
+			s.Files = append(s.Files, data.SplitFile{Path: p, Size: int64(len(content))})
+		}
+		return s
+	}
+	for name, c := range map[string]struct {
+		split data.Split
+		keep  func(file int, row int64) bool
+	}{
+		"some of each":       {split(path, path, path), func(file int, row int64) bool { return (int(row)+file)%3 == 0 }},
+		"none of the first":  {split(path, path), func(file int, _ int64) bool { return file == 1 }},
+		"none":               {split(path, path), func(int, int64) bool { return false }},
+		"one cannot be read": {split(broken, path, broken, path), func(_ int, row int64) bool { return row%2 == 0 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var want []string
+			var words []string
+			file := 0
+			for one := range c.split.OfFiles() {
+				for i, row := range rows {
+					if one.Path == path && c.keep(file, int64(i)) {
+						word := []string{"", "night"}[len(want)%2]
+						words, want = append(words, word), append(want, row)
+					}
+				}
+				file++
+			}
+			to := filepath.Join(t.TempDir(), "out.parquet")
+			kept, err := parquet.CopyRows(to, c.split, parquet.Options{}, nil, c.keep)
+			if err != nil || kept != int64(len(want)) {
+				t.Fatalf("%d rows, want %d: %v", kept, len(want), err)
+			}
+			if got := rowsOf(t, to); !slices.Equal(got, want) {
+				t.Errorf("%d rows, want %d, or some differ", len(got), len(want))
+			}
+			if info, err := parquet.ReadInfo(to); err != nil || len(info.Groups) > 1 {
+				t.Errorf("row groups %v, %v", info.Groups, err)
+			}
+			if a, b := metadataOf(t, path), metadataOf(t, to); a != b {
+				t.Errorf("schema or metadata\n%s\nwas\n%s", b, a)
+			}
+			more := []parquet.NewColumn{{Name: "seen", Words: words}}
+			if kept, err = parquet.CopyRows(to, c.split, parquet.Options{}, more, c.keep); err != nil || kept != int64(len(want)) {
+				t.Fatalf("with a column more %d rows, want %d: %v", kept, len(want), err)
+			}
+			for i, row := range rowsOf(t, to) {
+				if !strings.HasPrefix(row, want[i]) || row == want[i] || strings.Contains(row[len(want[i]):], "night") != (words[i] == "night") {
+					t.Fatalf("row %d is %s", i, row)
+				}
+			}
+		})
+	}
+	if _, err := parquet.CopyRows(filepath.Join(t.TempDir(), "out.parquet"), split(broken, broken), parquet.Options{}, nil, func(int, int64) bool { return false }); err == nil {
+		t.Error("made of files of which none can be read")
 	}
 }
 
@@ -368,7 +440,7 @@ for name, col in {
 		}
 		// And copies of them are read by pyarrow.
 		to := path + ".copy.parquet"
-		if _, err := parquet.CopyRows(to, data.Split{Path: path, End: -1}, parquet.Options{}, nil, func(row int64) bool { return row%2 == 1 }); err != nil {
+		if _, err := parquet.CopyRows(to, data.Split{Path: path, End: -1}, parquet.Options{}, nil, func(_ int, row int64) bool { return row%2 == 1 }); err != nil {
 			t.Fatal(err)
 		}
 		check := "import sys, pyarrow.parquet as pq; a, b = map(pq.read_table, sys.argv[1:]); assert a.take(list(range(1, len(a), 2))).to_pydict() == b.to_pydict() and a.schema == b.schema, (a.schema, b.schema)"
@@ -467,7 +539,7 @@ func TestDamagedRowGroup(t *testing.T) {
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
-		n, err := parquet.CopyRows(filepath.Join(t.TempDir(), "copy.parquet"), data.Split{Path: path, End: -1}, parquet.Options{}, nil, func(row int64) bool { return slices.Contains(rows, row) })
+		n, err := parquet.CopyRows(filepath.Join(t.TempDir(), "copy.parquet"), data.Split{Path: path, End: -1}, parquet.Options{}, nil, func(_ int, row int64) bool { return slices.Contains(rows, row) })
 		if err != nil || n != int64(len(rows)) {
 			t.Errorf("%v: copied %d of %d, %v", codec, n, len(rows), err)
 		}
@@ -529,7 +601,7 @@ func readEverything(t *testing.T, content []byte) {
 			t.Error(err)
 		}
 	}
-	_, err = parquet.CopyRows(filepath.Join(t.TempDir(), "copy"), data.Split{Path: path, End: -1}, parquet.Options{}, nil, func(row int64) bool { return row%2 == 0 })
+	_, err = parquet.CopyRows(filepath.Join(t.TempDir(), "copy"), data.Split{Path: path, End: -1}, parquet.Options{}, nil, func(_ int, row int64) bool { return row%2 == 0 })
 	named(err)
 }
 

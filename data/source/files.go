@@ -7,8 +7,11 @@ import (
 	"path/filepath"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/arrow"
+	"github.com/neardup/neardup/data/internal/csv"
 	"github.com/neardup/neardup/data/internal/stream"
 	"github.com/neardup/neardup/data/object"
+	"github.com/neardup/neardup/data/parquet"
 )
 
 // A task has costs of its own: files that it writes, digests, records. So a split holds
@@ -20,27 +23,62 @@ const (
 )
 
 // Combine makes one split of small files that follow each other and are alike: of one
-// format that is read record by record (JSONL, WARC, WET), and of one file name
-// extension. Such a split has at most 16 MiB, a quarter of splitBytes (0: its default),
-// and a 64th of all the splits. The order of the documents stays as it is.
-func Combine(splits []data.Split, splitBytes int64) []data.Split {
+// format and one file name extension, and of one layout where the clean dump has the
+// input's own form: the same header of CSV and TSV, the same schema of Parquet and Arrow.
+// Such a split has at most 16 MiB, a quarter of splitBytes (0: its default), and a 64th
+// of all the splits. The order of the documents stays as it is. Options o are those
+// that the splits are read with.
+func Combine(splits []data.Split, splitBytes int64, o data.ReaderOptions) []data.Split {
 	if splitBytes <= 0 {
 		splitBytes = defaultSplitBytes
 	}
 	most := min(filesBytes, splitBytes/4, totalSize(splits)/leastSplits)
 	var combined []data.Split
+	last := layout{options: o} // of the files of the last of them
 	for _, s := range splits {
-		if n := len(combined) - 1; n >= 0 && alike(combined[n], s) && combined[n].Size+s.Size <= most {
-			last := &combined[n]
-			if len(last.Files) == 0 {
-				last.Files = append(last.Files, data.SplitFile{Path: last.Path, Size: last.Size})
+		own := layout{options: o, of: s}
+		if n := len(combined) - 1; n >= 0 && alike(combined[n], s) && combined[n].Size+s.Size <= most && last.equal(&own) {
+			to := &combined[n]
+			if len(to.Files) == 0 {
+				to.Files = append(to.Files, data.SplitFile{Path: to.Path, Size: to.Size})
 			}
-			last.Files, last.Size = append(last.Files, data.SplitFile{Path: s.Path, Size: s.Size}), last.Size+s.Size
+			to.Files, to.Size = append(to.Files, data.SplitFile{Path: s.Path, Size: s.Size}), to.Size+s.Size
 			continue
 		}
-		combined = append(combined, s)
+		combined, last = append(combined, s), own
 	}
 	return combined
+}
+
+// layout is that of a file, read when it is asked for.
+type layout struct {
+	of      data.Split
+	options data.ReaderOptions
+	text    string
+	known   bool
+}
+
+// equal reports whether rows of both files can stand in one file. They cannot if a layout
+// cannot be told: who reads the file says why.
+func (l *layout) equal(other *layout) bool {
+	read, has := layouts[l.of.Format]
+	if !has {
+		return true
+	}
+	for _, l := range []*layout{l, other} {
+		if !l.known {
+			l.text, _ = read(l.of, l.options)
+			l.known = true
+		}
+	}
+	return l.text != "" && l.text == other.text
+}
+
+// layouts are the formats of which the clean dump of several files has their own form as
+// a whole, and what tells it.
+var layouts = map[string]func(data.Split, data.ReaderOptions) (string, error){
+	FormatCSV: csv.Layout, FormatTSV: csv.Layout, FormatArrow: arrow.Layout,
+	FormatParquet: func(s data.Split, _ data.ReaderOptions) (string, error) { return parquet.Layout(s.Path) },
 }
 
 func totalSize(splits []data.Split) (n int64) {
@@ -52,15 +90,17 @@ func totalSize(splits []data.Split) (n int64) {
 	return n
 }
 
-// alike reports whether two splits are of whole files that can be read as one.
+// alike reports whether two splits are of whole files that can be read as one. Of objects
+// of a store only those are whose layout need not be read.
 func alike(a, b data.Split) bool {
-	return together(a.Format) && a.Format == b.Format && whole(a) && whole(b) && filepath.Ext(a.Path) == filepath.Ext(b.Path) && object.Is(a.Path) == object.Is(b.Path)
+	return (together(a.Format) || !object.Is(a.Path)) && a.Format == b.Format && whole(a) && whole(b) && filepath.Ext(a.Path) == filepath.Ext(b.Path) && object.Is(a.Path) == object.Is(b.Path)
 }
 
-// together reports whether small files of a format are put together: records of one are
-// read, and written to a clean dump, like those of any other.
+// together reports whether the records of any file of a format are written to a clean dump
+// like those of any other.
 func together(format string) bool {
-	return format == FormatJSONL || format == FormatWARC || format == FormatWET
+	_, has := layouts[format]
+	return !has
 }
 
 // whole reports whether a split is all of its files.

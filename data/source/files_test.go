@@ -11,10 +11,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/ipc"
 	"github.com/zeebo/xxh3"
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/data"
+	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/source"
 )
 
@@ -38,7 +41,7 @@ func TestCombine(t *testing.T) {
 			splits = append(splits, s)
 		}
 		most := min(16<<20, total/64)
-		combined := source.Combine(splits, 0)
+		combined := source.Combine(splits, 0, data.ReaderOptions{})
 		var back []data.Split
 		for i, s := range combined {
 			size := int64(0)
@@ -61,6 +64,80 @@ func TestCombine(t *testing.T) {
 			t.Fatal("the files are others, or in another order")
 		}
 	})
+}
+
+// Small files of formats whose clean dump has their own form are put together if they
+// have the same header or schema, and not if that cannot be told. Those of a store stay
+// alone.
+func TestLayouts(t *testing.T) {
+	dir := t.TempDir()
+	number := 0
+	file := func(format, ext, content string) data.Split {
+		number++
+		s := data.Split{Path: filepath.Join(dir, fmt.Sprintf("%02d%s", number, ext)), Format: format, Size: int64(len(content)), End: -1}
+		if err := os.WriteFile(s.Path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	csv := func(content string) data.Split { return file(source.FormatCSV, ".csv", content) }
+	table := func(o parquet.Options, text string) data.Split {
+		s := file(source.FormatParquet, ".parquet", "")
+		w, err := parquet.Create(s.Path, &data.Texts, o)
+		if err == nil {
+			err = errors.Join(w.Write(&data.TextRow{DocID: []byte(text), Text: []byte(text)}), w.Commit())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(s.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Size = info.Size()
+		return s
+	}
+	batch := func(columns ...arrow.Field) data.Split {
+		var b strings.Builder
+		w := ipc.NewWriter(&b, ipc.WithSchema(arrow.NewSchema(columns, nil)))
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return file(source.FormatArrow, ".arrows", b.String())
+	}
+	words := arrow.Field{Name: "text", Type: arrow.BinaryTypes.String}
+	coded := arrow.Field{Name: "language", Type: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}}
+	bucket := func(n int) data.Split {
+		return data.Split{Path: fmt.Sprintf("s3://crawl/%d.csv", n), Format: source.FormatCSV, Size: 20, End: -1}
+	}
+	none := data.ReaderOptions{NoHeader: true}
+	for name, c := range map[string]struct {
+		splits []data.Split
+		o      data.ReaderOptions
+		want   []int // files of each split
+	}{
+		"csv":                   {[]data.Split{csv("id,text\n1,a\n"), csv("id,text\n"), csv("id,text\n2,b\n")}, data.ReaderOptions{}, []int{3}},
+		"another header":        {[]data.Split{csv("id,text\n1,a\n"), csv("text,id\na,1\n"), csv("text,id\nb,2\n"), csv("text,id\r\nb,2\r\n")}, data.ReaderOptions{}, []int{1, 2, 1}},
+		"a header of no row":    {[]data.Split{csv("\"id,text\n1,a\n"), csv("\"id,text\n1,a\n"), csv(""), csv("")}, data.ReaderOptions{}, []int{1, 1, 1, 1}},
+		"no header":             {[]data.Split{csv("1,a\n"), csv("2,b\n"), csv("3,c,d\n"), csv("")}, none, []int{2, 1, 1}},
+		"parquet":               {[]data.Split{table(parquet.Options{}, "a"), table(parquet.Options{}, "b")}, data.ReaderOptions{}, []int{2}},
+		"of other settings":     {[]data.Split{table(parquet.Options{}, "a"), table(parquet.Options{Settings: "others"}, "b")}, data.ReaderOptions{}, []int{1, 1}},
+		"no parquet":            {[]data.Split{file(source.FormatParquet, ".parquet", "PAR1"), file(source.FormatParquet, ".parquet", "PAR1")}, data.ReaderOptions{}, []int{1, 1}},
+		"arrow":                 {[]data.Split{batch(words), batch(words)}, data.ReaderOptions{}, []int{2}},
+		"another schema":        {[]data.Split{batch(words), batch(words, arrow.Field{Name: "id", Type: arrow.PrimitiveTypes.Int64})}, data.ReaderOptions{}, []int{1, 1}},
+		"with dictionaries":     {[]data.Split{batch(words, coded), batch(words, coded)}, data.ReaderOptions{}, []int{1, 1}},
+		"objects":               {[]data.Split{bucket(1), bucket(2)}, data.ReaderOptions{}, []int{1, 1}},
+		"csv and arrow in turn": {[]data.Split{csv("id,text\n1,a\n"), batch(words), csv("id,text\n1,a\n")}, data.ReaderOptions{}, []int{1, 1, 1}},
+	} {
+		large := data.Split{Path: "large.jsonl", Format: source.FormatJSONL, Size: 1 << 30, End: -1} // so that the others are small
+		var got []int
+		for _, s := range source.Combine(append(c.splits, large), 0, c.o) {
+			got = append(got, max(1, len(s.Files)))
+		}
+		if want := append(c.want, 1); !slices.Equal(got, want) {
+			t.Errorf("%s: splits of %v files, want %v", name, got, want)
+		}
+	}
 }
 
 // given is what reading a split gave.
@@ -248,7 +325,7 @@ func ExampleCombine() {
 	for i := range 10_000 {
 		splits = append(splits, data.Split{Path: fmt.Sprintf("dump/%04d.jsonl", i), Format: source.FormatJSONL, Size: 2000, End: -1})
 	}
-	combined := source.Combine(splits, 0)
+	combined := source.Combine(splits, 0, data.ReaderOptions{})
 	fmt.Println(len(combined), "splits, the first of", len(combined[0].Files), "files")
 	// Output: 65 splits, the first of 156 files
 }

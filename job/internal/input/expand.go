@@ -18,7 +18,7 @@ import (
 // back the next time. ignored is called with the path of each file that is not read.
 func Expand(inputs []string, in config.Input, ignored func(path string)) ([]data.Split, error) {
 	splits, err := ExpandFiles(inputs, in, ignored)
-	return source.Combine(splits, in.SplitBytes), err
+	return source.Combine(splits, in.SplitBytes, in.ReaderOptions()), err
 }
 
 // ExpandFiles is Expand without that: no split has more than one file.
