@@ -230,7 +230,7 @@ func (r *run) open(ctx context.Context) (err error) {
 		}
 	}()
 	if spooled {
-		inputs, err := r.spool()
+		inputs, err := r.spool(ctx)
 		if err != nil {
 			return err
 		}
@@ -374,7 +374,7 @@ const stdinFile = "stdin"
 // run and the clean dump read it again. It returns the inputs with that file in
 // place of "-". A copy without a manifest beside it comes from an attempt that
 // never became a run; spool replaces it.
-func (r *run) spool() ([]string, error) {
+func (r *run) spool(ctx context.Context) ([]string, error) {
 	path := r.Dir.Path(rundir.State, stdinFile)
 	_, spooled := os.Stat(path)
 	if _, begun := os.Stat(r.Dir.Path(rundir.ManifestFile)); spooled != nil || begun != nil {
@@ -382,7 +382,7 @@ func (r *run) spool() ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		n, err := io.Copy(f, r.req.Stdin)
+		n, err := io.Copy(f, input.Until(ctx, r.req.Stdin))
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("standard input: %w", err), f.Abort())
 		}

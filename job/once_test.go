@@ -2,7 +2,10 @@ package job_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +15,8 @@ import (
 
 	"github.com/neardup/neardup/job"
 	"github.com/neardup/neardup/job/internal/config"
+	"github.com/neardup/neardup/job/internal/engine/local"
+	"github.com/neardup/neardup/job/internal/rundir"
 )
 
 // A gzip member that is too large to be held is inflated once. If its checksum is
@@ -54,5 +59,25 @@ func TestLargeMember(t *testing.T) {
 				t.Errorf("%d documents, %d kept, %d dropped, %v skipped, want %d documents", s.Documents, s.Kept, s.Dropped, s.Skipped, c.documents)
 			}
 		})
+	}
+}
+
+// A run whose standard input sends nothing more ends when it is told to, and leaves
+// nothing of it.
+func TestSilentStandardInput(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	in, send := io.Pipe()
+	defer send.Close()
+	go func() {
+		_, _ = io.WriteString(send, `{"id":"1","text":"the first page"}`+"\n")
+		cancel()
+	}()
+	out := filepath.Join(t.TempDir(), "out")
+	_, err := job.Run(ctx, job.Request{Command: job.CommandRun, Inputs: []string{"-"}, Stdin: in, Out: out, Config: config.Default(), Engine: local.New(1)})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("it ended with %v", err)
+	}
+	if left, err := os.ReadDir(filepath.Join(out, rundir.State)); err != nil || len(left) > 0 {
+		t.Errorf("%v stay, %v", left, err)
 	}
 }
