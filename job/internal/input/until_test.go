@@ -37,6 +37,7 @@ func TestUntilEnds(t *testing.T) {
 	defer keep.Close()
 	defer silent.Close()
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	u := Until(ctx, silent)
 	ended := make(chan error)
 	for range 2 {
