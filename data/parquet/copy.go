@@ -126,9 +126,9 @@ func (c *copier) end() error {
 	return c.to.end(func([]byte) error { return nil })
 }
 
-// Layout is what files must share for CopyRows to make one of them: it is empty, or the
-// schema and the metadata as they stand in the footer, but for what pandas notes of its
-// rows.
+// Layout is what files must share for CopyRows to make one of them: the schema and the
+// metadata as they stand in the footer, but for what pandas notes of its rows, and how
+// each column is compressed. It is empty of a file without rows, which does not tell.
 func Layout(path string) (layout string, err error) {
 	in, err := openInput(path)
 	if err != nil {
@@ -136,7 +136,7 @@ func Layout(path string) (layout string, err error) {
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	footer, _, err := readFooter(in.bytes, in.size)
-	if err != nil || footer == nil {
+	if err != nil || footer == nil || in.file.NumRowGroups() == 0 {
 		return "", err
 	}
 	c := newCompact(footer[:len(footer)-footerEnd])
@@ -155,6 +155,13 @@ func Layout(path string) (layout string, err error) {
 		if kv.Key != "pandas" {
 			layout += fmt.Sprintf("\x00%s\x00%s", kv.Key, kv.GetValue())
 		}
+	}
+	for i := range in.schema().NumColumns() {
+		chunk, err := in.file.MetaData().RowGroup(0).ColumnChunk(i)
+		if err != nil {
+			return "", fmt.Errorf("parquet: %s: %w", path, err)
+		}
+		layout += "\x00" + chunk.Compression().String()
 	}
 	return layout, nil
 }

@@ -298,6 +298,21 @@ func TestCopySeveral(t *testing.T) {
 	}
 }
 
+// Files that are compressed alike have one layout.
+func TestLayout(t *testing.T) {
+	layouts := map[compress.Compression]string{}
+	for _, codec := range []compress.Compression{compress.Codecs.Snappy, compress.Codecs.Zstd, compress.Codecs.Zstd} {
+		layout, err := parquet.Layout(writeForeign(t, codec))
+		if was := layouts[codec]; err != nil || layout == "" || was != "" && was != layout {
+			t.Errorf("%v: %q, was %q, %v", codec, layout, was, err)
+		}
+		layouts[codec] = layout
+	}
+	if layouts[compress.Codecs.Snappy] == layouts[compress.Codecs.Zstd] {
+		t.Error("of two codecs the same")
+	}
+}
+
 // rowsOf prints every row with all its values and levels, by reading all
 // columns in full.
 func rowsOf(t *testing.T, path string) []string {

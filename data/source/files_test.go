@@ -81,11 +81,16 @@ func TestLayouts(t *testing.T) {
 		return s
 	}
 	csv := func(content string) data.Split { return file(source.FormatCSV, ".csv", content) }
-	table := func(o parquet.Options, text string) data.Split {
+	table := func(o parquet.Options, texts ...string) data.Split {
 		s := file(source.FormatParquet, ".parquet", "")
 		w, err := parquet.Create(s.Path, &data.Texts, o)
+		for _, text := range texts {
+			if err == nil {
+				err = w.Write(&data.TextRow{DocID: []byte(text), Text: []byte(text)})
+			}
+		}
 		if err == nil {
-			err = errors.Join(w.Write(&data.TextRow{DocID: []byte(text), Text: []byte(text)}), w.Commit())
+			err = w.Commit()
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -120,7 +125,8 @@ func TestLayouts(t *testing.T) {
 		"another header":        {[]data.Split{csv("id,text\n1,a\n"), csv("text,id\na,1\n"), csv("text,id\nb,2\n"), csv("text,id\r\nb,2\r\n")}, data.ReaderOptions{}, []int{1, 2, 1}},
 		"a header of no row":    {[]data.Split{csv("\"id,text\n1,a\n"), csv("\"id,text\n1,a\n"), csv(""), csv("")}, data.ReaderOptions{}, []int{1, 1, 1, 1}},
 		"no header":             {[]data.Split{csv("1,a\n"), csv("2,b\n"), csv("3,c,d\n"), csv("")}, none, []int{2, 1, 1}},
-		"parquet":               {[]data.Split{table(parquet.Options{}, "a"), table(parquet.Options{}, "b")}, data.ReaderOptions{}, []int{2}},
+		"parquet":               {[]data.Split{table(parquet.Options{}, "a"), table(parquet.Options{}, "b", "c")}, data.ReaderOptions{}, []int{2}},
+		"without rows":          {[]data.Split{table(parquet.Options{}), table(parquet.Options{}), table(parquet.Options{}, "a")}, data.ReaderOptions{}, []int{1, 1, 1}},
 		"of other settings":     {[]data.Split{table(parquet.Options{}, "a"), table(parquet.Options{Settings: "others"}, "b")}, data.ReaderOptions{}, []int{1, 1}},
 		"no parquet":            {[]data.Split{file(source.FormatParquet, ".parquet", "PAR1"), file(source.FormatParquet, ".parquet", "PAR1")}, data.ReaderOptions{}, []int{1, 1}},
 		"arrow":                 {[]data.Split{batch(words), batch(words)}, data.ReaderOptions{}, []int{2}},
