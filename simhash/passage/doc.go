@@ -6,8 +6,9 @@
 // A gram is a short run of letters. The index holds grams of each item, a few letters
 // apart. A search hashes every gram of the document, with a rolling hash, and looks it
 // up. So it never misses a common run that weighs at least [Seen], which is little
-// more than a gram. From each common gram an alignment extends in both directions as
-// far as the texts are alike:
+// more than a gram. If an item and the document have more such runs in common than
+// phrases, or a long one, an alignment extends from each common gram in both directions
+// as far as the texts are alike:
 //
 //	item        [────gram───gram───gram───]
 //	                  │

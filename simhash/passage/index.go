@@ -87,6 +87,7 @@ func (b *Builder) Add(letters []uint32) (item int, err error) {
 type Index struct {
 	letters []uint32
 	ends    []int
+	weights []int // of items, without what only grams that others took lead to
 
 	// filter has a bit for the leading bits of each gram's hash. It rules out nearly
 	// all grams of a text, and mostly stays in a near cache.
@@ -108,14 +109,16 @@ type slot struct {
 // after that.
 func (b *Builder) Build() *Index {
 	n := max(len(b.taken), 1)
-	x := &Index{letters: b.letters, ends: b.ends}
+	x := &Index{letters: b.letters, ends: b.ends, weights: make([]int, len(b.ends))}
 	size := 1 << bits.Len(uint(n+n/2))
 	x.slots, x.mask = make([]slot, size), uint64(size-1)
 	filter := uint(bits.Len(uint(n*filterBits - 1)))
 	filter = max(filter, 6)
 	x.filter, x.shift = make([]uint64, 1<<(filter-6)), 64-filter
 	for _, g := range b.taken {
-		x.insert(g)
+		if x.insert(g) {
+			x.weights[g.at.item] += stride
+		}
 	}
 	b.taken = nil
 	return x
@@ -124,7 +127,8 @@ func (b *Builder) Build() *Index {
 // tagOf is the part of a hash that a slot keeps; the slot's place has the others.
 func tagOf(hash uint64) uint32 { return uint32(hash>>32) | 1 }
 
-func (x *Index) insert(g takenGram) {
+// insert adds a gram, unless it leads to enough items; then it returns false.
+func (x *Index) insert(g takenGram) bool {
 	bit := g.hash >> x.shift
 	x.filter[bit/64] |= 1 << (bit % 64)
 	tag, of := tagOf(g.hash), 0
@@ -132,11 +136,11 @@ func (x *Index) insert(g takenGram) {
 		s := &x.slots[i]
 		if s.tag == 0 {
 			*s = slot{tag, g.at}
-			return
+			return true
 		}
 		if s.tag == tag {
 			if of++; of == mostOf || s.at.item == g.at.item {
-				return
+				return s.at.item == g.at.item
 			}
 		}
 	}
@@ -156,5 +160,5 @@ func (x *Index) Item(item int) []uint32 {
 
 // Bytes is the memory that the index takes.
 func (x *Index) Bytes() int64 {
-	return int64(4*cap(x.letters) + 8*cap(x.ends) + 8*len(x.filter) + 12*len(x.slots))
+	return int64(4*cap(x.letters) + 8*cap(x.ends) + 8*cap(x.weights) + 8*len(x.filter) + 12*len(x.slots))
 }

@@ -239,6 +239,91 @@ func TestRepeats(t *testing.T) {
 }
 
 // Whatever the texts, a search ends and what it says is within them.
+// edited is a text of which a share of the letters was exchanged, left out or added to.
+func edited(rng *rand.Rand, text []uint32, share float64, from rune, of int) (out []uint32) {
+	for _, c := range text {
+		if rng.Float64() >= share {
+			out = append(out, c)
+			continue
+		}
+		switch rng.IntN(3) {
+		case 0:
+			out = append(out, random(rng, 1, from, of)...)
+		case 1:
+			out = append(out, c)
+			out = append(out, random(rng, 1, from, of)...)
+		}
+	}
+	return out
+}
+
+// A text that was edited all over is found, up to a tenth of an alphabet's letters and a
+// fifth of Chinese, however long it is and whatever stands around it.
+func TestEditedAllOver(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 9))
+	for _, script := range []struct {
+		from  rune
+		of    int
+		share float64
+	}{{'a', 26, .1}, {'一', 3000, .2}} {
+		missed, of := 0, 0
+		for range 150 {
+			item := random(rng, 400+rng.IntN(4000), script.from, script.of)
+			doc := slices.Concat(random(rng, rng.IntN(300), script.from, script.of), edited(rng, item, script.share, script.from, script.of), random(rng, rng.IntN(300), script.from, script.of))
+			s := NewSearcher(index(t, random(rng, 2000, script.from, script.of), item), Rules{Share: .7, Run: 300, Least: 48})
+			hits := s.Search(doc)
+			if of++; len(hits) != 1 || hits[0].Item != 1 || hits[0].Share < .7 {
+				missed++
+			}
+		}
+		if missed > of/100 {
+			t.Errorf("%c: %d of %d are not found", script.from, missed, of)
+		}
+	}
+}
+
+// An item of which most is a form that many have is found by the rest of it, even if the
+// form was edited too.
+func TestEditedForm(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 9))
+	form := random(rng, 2000, 'a', 26)
+	var items [][]uint32
+	for range 60 {
+		items = append(items, slices.Concat(form, random(rng, 80, 'a', 26)))
+	}
+	s, missed := NewSearcher(index(t, items...), Rules{Share: .7, Run: 300, Least: 48}), 0
+	for i, item := range items {
+		hits := s.Search(edited(rng, item, .05, 'a', 26))
+		if !slices.ContainsFunc(hits, func(h Hit) bool { return h.Item == i && h.Verdict == Copy }) {
+			missed++
+		}
+	}
+	if missed > 3 {
+		t.Errorf("%d of %d items are not found", missed, len(items))
+	}
+}
+
+// Long texts that have only phrases in common, as laws have, are not aligned.
+func TestPhrases(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 9))
+	var doc, item []uint32
+	for range 30 {
+		phrase := random(rng, 12, '一', 3000)
+		doc = slices.Concat(doc, phrase, random(rng, 150, '一', 3000))
+		item = slices.Concat(item, phrase, random(rng, 120, '一', 3000))
+	}
+	s := NewSearcher(index(t, item), Rules{Share: .7, Run: 300, Least: 48})
+	if hits := s.Search(doc); len(hits) > 0 || len(s.seeds) < 30 || s.promising(doc, item, s.seeds) {
+		t.Errorf("%d seeds, hits %+v", len(s.seeds), hits)
+	}
+	run := random(rng, 100, '一', 3000)
+	doc, item = slices.Concat(doc[:3000], run), slices.Concat(item[len(item)-3000:], run)
+	s = NewSearcher(index(t, item), s.rules)
+	if hits := s.Search(doc); len(hits) != 1 || hits[0].Verdict != Shared || hits[0].Run != 100 {
+		t.Errorf("with a long run: %+v", hits)
+	}
+}
+
 func FuzzSearch(f *testing.F) {
 	f.Add([]byte("the quick brown fox jumps over the lazy dog again"), []byte("and the quick brown fox jumped over the lazy dog again"))
 	f.Add([]byte("aaaaaaaaaaaabbbbbbbbbbbbccccccccccccdddddddddd"), []byte("abcdabcdabcdabcdabcdabcdabcd"))
