@@ -24,8 +24,8 @@ import (
 // at all; the number of rows kept is returned. It has more columns, behind its own, if
 // they are given.
 //
-// The files of a split of several have one [Layout]. One that cannot be read has no row
-// that is kept.
+// The files of a split of several have one schema ([SchemaOf]). One that cannot be read
+// has no row that is kept.
 func CopyRows(path string, split data.Split, o data.ReaderOptions, more []parquet.NewColumn, keep func(file int, row int64) bool) (kept int64, err error) {
 	out, err := data.CreateAtomic(path)
 	if err != nil {
@@ -49,18 +49,18 @@ func CopyRows(path string, split data.Split, o data.ReaderOptions, more []parque
 	return c.kept, nil
 }
 
-// Layout is what files must share for CopyRows to make one of them: whether they are files
+// SchemaOf is what files must share for CopyRows to make one of them: whether they are files
 // or streams, their schema and its metadata. It is empty of a file that has dictionaries,
 // which are its own.
-func Layout(split data.Split, o data.ReaderOptions) (layout string, err error) {
+func SchemaOf(split data.Split, o data.ReaderOptions) (text string, err error) {
 	in, err := openBatches(split, o)
 	if err != nil {
 		return "", err
 	}
-	if text := in.schema.String(); !strings.Contains(text, "dictionary") {
-		layout = fmt.Sprintf("%t %s", in.file, text)
+	if schema := in.schema.String(); !strings.Contains(schema, "dictionary") {
+		text = fmt.Sprintf("%t %s", in.file, schema)
 	}
-	return layout, in.close()
+	return text, in.close()
 }
 
 // copier copies the kept rows of the batches of files to one.

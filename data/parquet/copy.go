@@ -25,8 +25,8 @@ import (
 // number of rows kept is returned. The file has more columns, behind its own, if they
 // are given.
 //
-// The rows of a split of several files, which have one [Layout], become one row group.
-// A file of it that cannot be read has no row that is kept.
+// The rows of a split of several files, which have one schema ([SchemaOf]), become one
+// row group. A file of it that cannot be read has no row that is kept.
 func CopyRows(path string, split data.Split, o Options, more []NewColumn, keep func(file int, row int64) bool) (kept int64, err error) {
 	o = o.filled()
 	out, err := data.CreateAtomicIn(o.FS, path)
@@ -34,13 +34,13 @@ func CopyRows(path string, split data.Split, o Options, more []NewColumn, keep f
 		return 0, fmt.Errorf("parquet: %w", err)
 	}
 	c := copier{to: &footerWriter{to: out}, options: o, more: more, several: len(split.Files) > 0}
-	file := 0
+	number := 0
 	for one := range split.OfFiles() {
-		err := c.file(one, func(row int64) bool { return keep(file, row) })
+		err := c.file(one, func(row int64) bool { return keep(number, row) })
 		if unread := c.several && errors.As(err, new(*data.Unreadable)); err != nil && !unread {
 			return 0, errors.Join(err, out.Abort())
 		}
-		file++
+		number++
 	}
 	if err := panics.AsError(c.end); err != nil {
 		return 0, errors.Join(fmt.Errorf("parquet: %s: %w", split.Path, err), out.Abort())
@@ -126,10 +126,10 @@ func (c *copier) end() error {
 	return c.to.end(func([]byte) error { return nil })
 }
 
-// Layout is what files must share for CopyRows to make one of them: the schema and the
+// SchemaOf is what files must share for CopyRows to make one of them: the schema and the
 // metadata as they stand in the footer, but for what pandas notes of its rows, and how
 // each column is compressed. It is empty of a file without rows, which does not tell.
-func Layout(path string) (layout string, err error) {
+func SchemaOf(path string) (text string, err error) {
 	in, err := openInput(path)
 	if err != nil {
 		return "", err
@@ -144,7 +144,7 @@ func Layout(path string) (layout string, err error) {
 		start := c.at()
 		err := c.Skip(c.ctx, kind)
 		if id == metaSchema && err == nil {
-			layout = string(footer[start:c.at()])
+			text = string(footer[start:c.at()])
 		}
 		return err
 	})
@@ -153,7 +153,7 @@ func Layout(path string) (layout string, err error) {
 	}
 	for _, kv := range in.metadata(false) {
 		if kv.Key != "pandas" {
-			layout += fmt.Sprintf("\x00%s\x00%s", kv.Key, kv.GetValue())
+			text += fmt.Sprintf("\x00%s\x00%s", kv.Key, kv.GetValue())
 		}
 	}
 	for i := range in.schema().NumColumns() {
@@ -161,9 +161,9 @@ func Layout(path string) (layout string, err error) {
 		if err != nil {
 			return "", fmt.Errorf("parquet: %s: %w", path, err)
 		}
-		layout += "\x00" + chunk.Compression().String()
+		text += "\x00" + chunk.Compression().String()
 	}
-	return layout, nil
+	return text, nil
 }
 
 // NewColumn is a column of a copy that the file has not: a number a kept row, or a

@@ -298,17 +298,17 @@ func TestCopySeveral(t *testing.T) {
 	}
 }
 
-// Files that are compressed alike have one layout.
-func TestLayout(t *testing.T) {
-	layouts := map[compress.Compression]string{}
+// Files that are compressed alike have one schema.
+func TestSchemaOf(t *testing.T) {
+	schemas := map[compress.Compression]string{}
 	for _, codec := range []compress.Compression{compress.Codecs.Snappy, compress.Codecs.Zstd, compress.Codecs.Zstd} {
-		layout, err := parquet.Layout(writeForeign(t, codec))
-		if was := layouts[codec]; err != nil || layout == "" || was != "" && was != layout {
-			t.Errorf("%v: %q, was %q, %v", codec, layout, was, err)
+		schema, err := parquet.SchemaOf(writeForeign(t, codec))
+		if was := schemas[codec]; err != nil || schema == "" || was != "" && was != schema {
+			t.Errorf("%v: %q, was %q, %v", codec, schema, was, err)
 		}
-		layouts[codec] = layout
+		schemas[codec] = schema
 	}
-	if layouts[compress.Codecs.Snappy] == layouts[compress.Codecs.Zstd] {
+	if schemas[compress.Codecs.Snappy] == schemas[compress.Codecs.Zstd] {
 		t.Error("of two codecs the same")
 	}
 }

@@ -23,7 +23,7 @@ const (
 )
 
 // Combine makes one split of small files that follow each other and are alike: of one
-// format and one file name extension, and of one layout where the clean dump has the
+// format and one file name extension, and of one schema where the clean dump has the
 // input's own form: the same header of CSV and TSV, the same schema of Parquet and Arrow.
 // Such a split has at most 16 MiB, a quarter of splitBytes (0: its default), and a 64th
 // of all the splits. The order of the documents stays as it is. Options o are those
@@ -34,9 +34,9 @@ func Combine(splits []data.Split, splitBytes int64, o data.ReaderOptions) []data
 	}
 	most := min(filesBytes, splitBytes/4, totalSize(splits)/leastSplits)
 	var combined []data.Split
-	last := layout{options: o} // of the files of the last of them
+	last := schema{options: o} // of the files of the last of them
 	for _, s := range splits {
-		own := layout{options: o, of: s}
+		own := schema{options: o, of: s}
 		if n := len(combined) - 1; n >= 0 && alike(combined[n], s) && combined[n].Size+s.Size <= most && last.equal(&own) {
 			to := &combined[n]
 			if len(to.Files) == 0 {
@@ -50,35 +50,38 @@ func Combine(splits []data.Split, splitBytes int64, o data.ReaderOptions) []data
 	return combined
 }
 
-// layout is that of a file, read when it is asked for.
-type layout struct {
+// schema is that of a file, read when it is asked for.
+type schema struct {
 	of      data.Split
 	options data.ReaderOptions
-	text    string
-	known   bool
+	known   bool   // it was read
+	text    string // empty if it cannot be told
 }
 
-// equal reports whether rows of both files can stand in one file. They cannot if a layout
+// equal reports whether rows of both files can stand in one file. They cannot if a schema
 // cannot be told: who reads the file says why.
-func (l *layout) equal(other *layout) bool {
-	read, has := layouts[l.of.Format]
+func (s *schema) equal(other *schema) bool {
+	read, has := schemas[s.of.Format]
 	if !has {
 		return true
 	}
-	for _, l := range []*layout{l, other} {
-		if !l.known {
-			l.text, _ = read(l.of, l.options)
-			l.known = true
+	for _, of := range []*schema{s, other} {
+		if of.known {
+			continue
+		}
+		of.known = true
+		if text, err := read(of.of, of.options); err == nil {
+			of.text = text
 		}
 	}
-	return l.text != "" && l.text == other.text
+	return s.text != "" && s.text == other.text
 }
 
-// layouts are the formats of which the clean dump of several files has their own form as
+// schemas are the formats of which the clean dump of several files has their own form as
 // a whole, and what tells it.
-var layouts = map[string]func(data.Split, data.ReaderOptions) (string, error){
-	FormatCSV: csv.Layout, FormatTSV: csv.Layout, FormatArrow: arrow.Layout,
-	FormatParquet: func(s data.Split, _ data.ReaderOptions) (string, error) { return parquet.Layout(s.Path) },
+var schemas = map[string]func(data.Split, data.ReaderOptions) (string, error){
+	FormatCSV: csv.SchemaOf, FormatTSV: csv.SchemaOf, FormatArrow: arrow.SchemaOf,
+	FormatParquet: func(s data.Split, _ data.ReaderOptions) (string, error) { return parquet.SchemaOf(s.Path) },
 }
 
 func totalSize(splits []data.Split) (n int64) {
@@ -91,7 +94,7 @@ func totalSize(splits []data.Split) (n int64) {
 }
 
 // alike reports whether two splits are of whole files that can be read as one. Of objects
-// of a store only those are whose layout need not be read.
+// of a store only those are whose schema need not be read.
 func alike(a, b data.Split) bool {
 	return (together(a.Format) || !object.Is(a.Path)) && a.Format == b.Format && whole(a) && whole(b) && filepath.Ext(a.Path) == filepath.Ext(b.Path) && object.Is(a.Path) == object.Is(b.Path)
 }
@@ -99,7 +102,7 @@ func alike(a, b data.Split) bool {
 // together reports whether the records of any file of a format are written to a clean dump
 // like those of any other.
 func together(format string) bool {
-	_, has := layouts[format]
+	_, has := schemas[format]
 	return !has
 }
 

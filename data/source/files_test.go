@@ -69,7 +69,7 @@ func TestCombine(t *testing.T) {
 // Small files of formats whose clean dump has their own form are put together if they
 // have the same header or schema, and not if that cannot be told. Those of a store stay
 // alone.
-func TestLayouts(t *testing.T) {
+func TestSchemas(t *testing.T) {
 	dir := t.TempDir()
 	number := 0
 	file := func(format, ext, content string) data.Split {

@@ -160,7 +160,7 @@ const seenShare = 20
 
 // promising reports whether a document and an item may be a hit, by the runs around their
 // seeds: one is long, or all together are more than the phrases that texts of one kind
-// share. To look at a run takes a thousandth of an alignment.
+// share. To look at a run takes a hundredth of an alignment, or less.
 func (s *Searcher) promising(doc, item []uint32, seeds []seed) bool {
 	least := min(s.weight, s.index.weights[seeds[0].item])
 	seen, to := 0, 0 // letters of the document that stand in runs, and where the last one ends

@@ -293,18 +293,18 @@ func Header(split data.Split, o data.ReaderOptions) ([]byte, error) {
 	return t.raw, t.Close()
 }
 
-// Layout is what files must share for their rows to stand in one: the header row with its
+// SchemaOf is what files must share for their rows to stand in one: the header row with its
 // line end, or where there is none the number of columns. It is empty if the file is.
-func Layout(split data.Split, o data.ReaderOptions) (string, error) {
+func SchemaOf(split data.Split, o data.ReaderOptions) (string, error) {
 	t, err := openTable(split, o)
 	if err != nil {
 		return "", err
 	}
-	layout := string(t.raw)
+	schema := string(t.raw)
 	if t.bare && len(t.header) > 0 {
-		layout = strconv.Itoa(len(t.header))
+		schema = strconv.Itoa(len(t.header))
 	}
-	return layout, t.Close()
+	return schema, t.Close()
 }
 
 // reader reads the documents of a CSV or TSV file.

@@ -149,8 +149,9 @@ func (j *Job) withMemory(n int, f *mapper.Fingerprinter, work func()) *mapper.Fi
 // Release returns a Fingerprinter to the job's pool.
 func (j *Job) Release(f *mapper.Fingerprinter) { j.fingerprinters.Put(f) }
 
-// Fingerprint fingerprints documents of a split, each as the row of the same index. It may wait: no more calls are at work than there are cores, and large
-// texts wait for memory. Safe for concurrent use.
+// Fingerprint fingerprints documents of a split, each as the row of the same index. It may
+// wait: no more calls are at work than there are cores, and large texts wait for memory.
+// Safe for concurrent use.
 //
 // Each of the tasks that run at once has a goroutine for each core. If all of these had
 // a Fingerprinter of 8 MB of their own, memory would grow with the square of the cores.
