@@ -64,6 +64,9 @@ func cleanDump(t *testing.T, out string) string {
 // A run of many small files finds what a run of one file with their lines finds, in few
 // tasks.
 func TestManySmallFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes and reads many files")
+	}
 	const files = 1000
 	small, all := smallFiles(t, files)
 	dir := t.TempDir()
@@ -157,6 +160,10 @@ func TestSmallTables(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
+	}
+	if testing.Short() {
+		delete(write, "parquet")
+		delete(write, "arrow")
 	}
 	for format, write := range write {
 		t.Run(format, func(t *testing.T) {
@@ -262,6 +269,9 @@ func TestUnreadAmongSmallFiles(t *testing.T) {
 
 // Small archives may go, too, once they are fingerprinted: some of a task, or all.
 func TestSmallArchivesMayGo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes and reads many files")
+	}
 	archives, out := writeArchives(t), t.TempDir()
 	dump := filepath.Join(out, "dump")
 	if err := os.Mkdir(dump, 0o755); err != nil {

@@ -166,6 +166,9 @@ func at(t *testing.T, h http.HandlerFunc) *gateway {
 // A request that fails in passing is repeated, a bounded number of times; one
 // that is refused is not.
 func TestRetries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits before it asks again")
+	}
 	t.Parallel() // it waits before it asks again
 	for _, test := range []struct {
 		code, fails, want int
@@ -195,6 +198,9 @@ func TestRetries(t *testing.T) {
 // A connection that breaks in an answer, or an answer that is cut, is no end of
 // the rows.
 func TestCutAnswer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits before it asks again")
+	}
 	t.Parallel() // it waits before it asks again
 	for name, end := range map[string]func(w http.ResponseWriter){
 		"broken": func(http.ResponseWriter) { panic(http.ErrAbortHandler) },

@@ -278,6 +278,9 @@ func TestAddingOnAFullDisk(t *testing.T) {
 
 // Who has no token adds nothing, by whatever way; look-ups need none.
 func TestToken(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts many processes")
+	}
 	t.Parallel()
 	dir := t.TempDir()
 	lib := libraryFor(t, dir)

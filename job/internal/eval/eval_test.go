@@ -374,6 +374,9 @@ func TestExplainText(t *testing.T) {
 }
 
 func TestPlant(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it plants 120 of each edit, twice")
+	}
 	c := originals(40)
 	w := mustNormalizer(t).NewWorkspace()
 	jaccard := func(a, b []byte) float64 {

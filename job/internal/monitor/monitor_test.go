@@ -192,6 +192,9 @@ func TestBounds(t *testing.T) {
 
 // TestAddress has an address that does not answer well at first.
 func TestAddress(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits")
+	}
 	t.Parallel() // it waits
 	asked, good := 0, 3
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -223,6 +226,9 @@ func TestAddress(t *testing.T) {
 // TestInterrupted has an alarm command and an address that never end, and no
 // time.
 func TestInterrupted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits")
+	}
 	t.Parallel() // it waits
 	held := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-held }))

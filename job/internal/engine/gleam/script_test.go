@@ -345,6 +345,9 @@ func TestNightlyReady(t *testing.T) {
 // TestNightlySignals has a second call while a night runs, and SIGTERM while it
 // runs and while a night is waited for.
 func TestNightlySignals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits")
+	}
 	n := newNightlies(t)
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
 		if ossignal.Ignored(sig) {
@@ -400,7 +403,7 @@ func TestNightlyInterleavings(t *testing.T) {
 	t.Parallel()
 	rounds := 20
 	if testing.Short() {
-		rounds = 2
+		rounds = 1
 	}
 	for seed := range rounds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

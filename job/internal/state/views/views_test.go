@@ -208,7 +208,10 @@ func TestBounds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "part")
 	for i, n := range []int{0, 1, 1023, groupRows - 1, groupRows, groupRows + 1, 2*groupRows - 1, 2 * groupRows, 2*groupRows + 1,
 		stripeRows - 1, stripeRows, stripeRows + 1, 2 * stripeRows, 2*stripeRows + 1} {
-		for _, form := range []Form{forms[15], forms[i%15]} {
+		for k, form := range []Form{forms[15], forms[i%15]} {
+			if testing.Short() && (i+k)%2 == 0 {
+				continue
+			}
 			write(t, path, form, rows[:n])
 			f := open(t, path)
 			checkScan(t, f, rows[:n], 0, uint64(n), All)

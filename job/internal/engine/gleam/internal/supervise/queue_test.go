@@ -31,51 +31,53 @@ func locked(t *turn) bool {
 // One flow has the turn at a cluster until its workers have reported or it ends;
 // of another cluster another has it; after some patience it is not waited for.
 func TestTurn(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "queue")
-	path := filepath.Join(dir, "one.lock")
-	take := func(ctx context.Context, path string, patience time.Duration) (*turn, error) {
-		return takeTurn(ctx, slog.New(slog.DiscardHandler), newLock(path, "a run"), 2, patience)
-	}
-	first, err := take(t.Context(), path, time.Hour)
-	if err != nil || !locked(first) {
-		t.Fatal(first, err)
-	}
-	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("others may hold the turn: %v, %v", info, err)
-	}
-	other, err := take(t.Context(), filepath.Join(dir, "other.lock"), time.Hour)
-	if err != nil || !locked(other) {
-		t.Fatal(other, err)
-	}
-	other.end()
-	began := time.Now()
-	if late, err := take(t.Context(), path, 300*time.Millisecond); err != nil || locked(late) || time.Since(began) < 300*time.Millisecond {
-		t.Errorf("two have the turn, or it was not waited for: %v, %v", late, err)
-	}
-	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	if _, err := take(short, path, time.Hour); !errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err)
-	}
-	next := make(chan *turn)
-	go func() {
-		second, _ := take(t.Context(), path, time.Hour) // nil with an error
-		next <- second
-	}()
-	for _, all := range [][]attempt.Progress{nil, {{Stage: attempt.Driver}, {Stage: "deal"}}, {{Stage: attempt.Driver}, {Stage: "deal"}, {Stage: "match"}}} {
-		select {
-		case <-next:
-			t.Fatalf("the turn ended before %v", all)
-		case <-time.After(200 * time.Millisecond):
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "queue")
+		path := filepath.Join(dir, "one.lock")
+		take := func(ctx context.Context, path string, patience time.Duration) (*turn, error) {
+			return takeTurn(ctx, slog.New(slog.DiscardHandler), newLock(path, "a run"), 2, patience)
 		}
-		first.look(all)
-	}
-	second := <-next
-	if second == nil || !locked(second) {
-		t.Fatal("the second run did not get its turn")
-	}
-	second.end()
-	second.end()
+		first, err := take(t.Context(), path, time.Hour)
+		if err != nil || !locked(first) {
+			t.Fatal(first, err)
+		}
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("others may hold the turn: %v, %v", info, err)
+		}
+		other, err := take(t.Context(), filepath.Join(dir, "other.lock"), time.Hour)
+		if err != nil || !locked(other) {
+			t.Fatal(other, err)
+		}
+		other.end()
+		began := time.Now()
+		if late, err := take(t.Context(), path, 300*time.Millisecond); err != nil || locked(late) || time.Since(began) < 300*time.Millisecond {
+			t.Errorf("two have the turn, or it was not waited for: %v, %v", late, err)
+		}
+		short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		if _, err := take(short, path, time.Hour); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		next := make(chan *turn)
+		go func() {
+			second, _ := take(t.Context(), path, time.Hour) // nil with an error
+			next <- second
+		}()
+		for _, all := range [][]attempt.Progress{nil, {{Stage: attempt.Driver}, {Stage: "deal"}}, {{Stage: attempt.Driver}, {Stage: "deal"}, {Stage: "match"}}} {
+			select {
+			case <-next:
+				t.Fatalf("the turn ended before %v", all)
+			case <-time.After(200 * time.Millisecond):
+			}
+			first.look(all)
+		}
+		second := <-next
+		if second == nil || !locked(second) {
+			t.Fatal("the second run did not get its turn")
+		}
+		second.end()
+		second.end()
+	})
 }
 
 // A file that was left says nothing; where there can be none, a flow goes on
