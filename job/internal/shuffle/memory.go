@@ -136,6 +136,17 @@ func (m *Memory[F]) in(tier *mapper.Tier) (lists *columns.Lists[F], places []uin
 	return lists, places, err
 }
 
+// documentPostings is room for the postings of a document: more than nearly all have.
+const documentPostings = 256
+
+// roomFor is how much room the postings of the documents want beyond those that the
+// first done of them have: as much as these let expect, and a sixteenth of it. Room
+// that is doubled would be half empty, and leave as much to be collected.
+func roomFor(postings, done, documents int) int {
+	more := float64(postings) / float64(max(done, 1)) * float64(documents-done)
+	return int(more*17/16) + postings/16 + documentPostings
+}
+
 // shared finds the pairs of the tables of mapper.Tables: it sorts the postings of
 // each by value, and compares the documents that share one.
 func (m *Memory[F]) shared(ctx context.Context) error {
@@ -150,8 +161,8 @@ func (m *Memory[F]) shared(ctx context.Context) error {
 		postings = slices.Grow(postings[:0], m.Views.Len())
 		for doc := range m.Views.Len() {
 			m.Views.View(uint32(doc), &v)
-			if len(postings) == cap(postings) {
-				postings = slices.Grow(postings, len(postings)) // append would copy them five times
+			if cap(postings)-len(postings) < documentPostings {
+				postings = slices.Grow(postings, roomFor(len(postings), doc, m.Views.Len()))
 			}
 			postings = keys.Column(postings, table, &v, uint32(doc))
 		}

@@ -258,3 +258,29 @@ func ExampleSegments() {
 	// documents [0 3] and [2] at distance 1
 	// <nil>
 }
+
+// Postings whose room RoomFor says are moved a few times, and in the end the room is
+// little more than they need; whatever the first documents have, it is never much more.
+func TestRoomFor(t *testing.T) {
+	const documents = 100_000
+	for name, c := range map[string]struct {
+		of    func(doc int) int // postings of a document
+		moves int
+	}{
+		"alike":    {func(doc int) int { return 20 + doc*7919%40 }, 2},
+		"few":      {func(int) int { return 1 }, 1},
+		"more":     {func(doc int) int { return doc * 60 / documents }, 30},
+		"one long": {func(doc int) int { return 40 + doc/(documents-1)*5000 }, 3},
+	} {
+		have, room, moved := 0, documents, 0
+		for doc := range documents {
+			if room-have < 256 {
+				room, moved = have+shuffle.RoomFor(have, doc, documents), moved+1
+			}
+			have += c.of(doc)
+		}
+		if moved > c.moves || room > have*9/8+512 {
+			t.Errorf("%s: moved %d times, room for %d, needed for %d", name, moved, room, have)
+		}
+	}
+}

@@ -1,0 +1,3 @@
+package shuffle
+
+var RoomFor = roomFor
