@@ -57,3 +57,18 @@ func Recommended(found [3]int, of int) string {
 	p.recommend()
 	return p.Recommended
 }
+
+// Peak is the peak memory in bytes that a plan counts on with a preset and n documents
+// like those of the inputs.
+func Peak(ctx context.Context, name string, inputs []string, o Options, n int64) (int64, error) {
+	s, err := sample(ctx, config.Default(), inputs, o)
+	if err == nil {
+		err = s.look(o)
+	}
+	if err != nil {
+		return 0, err
+	}
+	s.plan.Documents = n
+	p, err := s.preset(ctx, name, o.Workers)
+	return p.Memory, err
+}

@@ -170,3 +170,19 @@ func TestAtMost(t *testing.T) {
 		t.Errorf("a key of one document: %v; as many as the most of a sample that is all there is: %v", one, few)
 	}
 }
+
+// The table of sampled shingles is in memory with preset thorough alone.
+func TestSamplesTakeMemory(t *testing.T) {
+	dir := sharing(t, 300, 2)
+	const n = 1_000_000
+	peak := map[string]int64{}
+	for _, name := range []string{config.PresetBalanced, config.PresetThorough} {
+		var err error
+		if peak[name], err = plan.Peak(t.Context(), name, []string{dir}, plan.Options{Documents: 300, Workers: 2}, n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if more := peak[config.PresetThorough] - peak[config.PresetBalanced]; more < n*50 {
+		t.Errorf("thorough takes %d bytes more than balanced, for a million documents", more)
+	}
+}

@@ -110,6 +110,7 @@ const (
 	writerMemory    = 13 << 20  // the tables of a split
 	groupMemory     = 128 << 20 // the most that they hold back
 	longestTexts    = 4         // the longest texts of batches, in average ones
+	sampleMemory    = 16        // a sampled shingle, in the join of the texts that share one
 	garbageDocument = 375       // left over by each document
 	garbagePages    = 4         // left over by the pages of an archive, for each byte of it
 	smallFile       = 8         // the most that is held for a split, for each byte of it
@@ -592,7 +593,7 @@ func (s *sampler) preset(ctx context.Context, name string, workers int) (preset,
 		return p, err
 	}
 	p.Match += met.seconds(n, s.plan.TextBytes) / cores
-	p.Memory = s.memory(n, splits, cores, verified)
+	p.Memory = s.memory(n, splits, cores, documentMemory[verified]+sampleMemory*met.shared, verified)
 	again := s.reading // of a text, when it is read again
 	if source.Extracts(s.format) {
 		again = s.packing * unpackShare
@@ -630,8 +631,8 @@ func (s *sampler) preset(ctx context.Context, name string, workers int) (preset,
 }
 
 // memory estimates the peak memory of a run over n documents, so many splits at
-// once.
-func (s *sampler) memory(n, splits, cores float64, verified int) int64 {
+// once, whose joins hold so many bytes for each document.
+func (s *sampler) memory(n, splits, cores, joined float64, verified int) int64 {
 	const batchDocuments, batchBytes = 256, 1 << 20 // as of the stages that read
 	reader, ok := readerMemory[s.format]
 	if !ok {
@@ -643,10 +644,10 @@ func (s *sampler) memory(n, splits, cores float64, verified int) int64 {
 	bytes := max(n*s.plan.TextBytes, float64(s.plan.Bytes))
 	split = min(split, smallFile*bytes/float64(s.splits))
 	printers := cores * printerMemory
-	held := lexiconMemory + max(splits*split+printers, documentMemory[verified]*n)
+	held := lexiconMemory + max(splits*split+printers, joined*n)
 	ballast := float64(machine.Ballast(s.cfg.Execution.MemoryLimit()))
 	most := ballast + 2*held
-	taken := startMemory + float64(s.splits)*split + printers + (garbageDocument+documentMemory[verified])*n // if nothing were collected
+	taken := startMemory + float64(s.splits)*split + printers + (garbageDocument+joined)*n // if nothing were collected
 	if source.Extracts(s.format) {
 		taken += garbagePages * float64(s.plan.Bytes)
 	}
