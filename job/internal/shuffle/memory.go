@@ -158,7 +158,7 @@ func (m *Memory[F]) shared(ctx context.Context) error {
 	var v data.View
 	advance := m.begin(int64(len(mapper.Tables)))
 	for table := range mapper.Tables {
-		postings = slices.Grow(postings[:0], m.Views.Len())
+		postings = slices.Grow(postings[:0], m.Views.Len()+documentPostings)
 		for doc := range m.Views.Len() {
 			m.Views.View(uint32(doc), &v)
 			if cap(postings)-len(postings) < documentPostings {

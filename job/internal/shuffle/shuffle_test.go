@@ -268,11 +268,11 @@ func TestRoomFor(t *testing.T) {
 		moves int
 	}{
 		"alike":    {func(doc int) int { return 20 + doc*7919%40 }, 2},
-		"few":      {func(int) int { return 1 }, 1},
+		"one":      {func(int) int { return 1 }, 0},
 		"more":     {func(doc int) int { return doc * 60 / documents }, 30},
 		"one long": {func(doc int) int { return 40 + doc/(documents-1)*5000 }, 3},
 	} {
-		have, room, moved := 0, documents, 0
+		have, room, moved := 0, documents+256, 0
 		for doc := range documents {
 			if room-have < 256 {
 				room, moved = have+shuffle.RoomFor(have, doc, documents), moved+1
