@@ -238,7 +238,6 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
-// Whatever the texts, a search ends and what it says is within them.
 // edited is a text of which a share of the letters was exchanged, left out or added to.
 func edited(rng *rand.Rand, text []uint32, share float64, from rune, of int) (out []uint32) {
 	for _, c := range text {
@@ -324,6 +323,7 @@ func TestPhrases(t *testing.T) {
 	}
 }
 
+// Whatever the texts, a search ends and what it says is within them.
 func FuzzSearch(f *testing.F) {
 	f.Add([]byte("the quick brown fox jumps over the lazy dog again"), []byte("and the quick brown fox jumped over the lazy dog again"))
 	f.Add([]byte("aaaaaaaaaaaabbbbbbbbbbbbccccccccccccdddddddddd"), []byte("abcdabcdabcdabcdabcdabcdabcd"))

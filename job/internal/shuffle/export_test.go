@@ -1,3 +1,5 @@
 package shuffle
 
 var RoomFor = roomFor
+
+const DocumentPostings = documentPostings

@@ -136,12 +136,13 @@ func (m *Memory[F]) in(tier *mapper.Tier) (lists *columns.Lists[F], places []uin
 	return lists, places, err
 }
 
-// documentPostings is room for the postings of a document: more than nearly all have.
+// documentPostings is room for the postings of a document in a table: of sampled
+// shingles it has at most 255.
 const documentPostings = 256
 
 // roomFor is how much room the postings of the documents want beyond those that the
-// first done of them have: as much as these let expect, and a sixteenth of it. Room
-// that is doubled would be half empty, and leave as much to be collected.
+// first done of them have: as much as these let expect, and a sixteenth of it. With
+// append alone they would be moved many times, and their old rooms wait to be collected.
 func roomFor(postings, done, documents int) int {
 	more := float64(postings) / float64(max(done, 1)) * float64(documents-done)
 	return int(more*17/16) + postings/16 + documentPostings

@@ -272,14 +272,14 @@ func TestRoomFor(t *testing.T) {
 		"more":     {func(doc int) int { return doc * 60 / documents }, 30},
 		"one long": {func(doc int) int { return 40 + doc/(documents-1)*5000 }, 3},
 	} {
-		have, room, moved := 0, documents+256, 0
+		have, room, moved := 0, documents+shuffle.DocumentPostings, 0
 		for doc := range documents {
-			if room-have < 256 {
+			if room-have < shuffle.DocumentPostings {
 				room, moved = have+shuffle.RoomFor(have, doc, documents), moved+1
 			}
 			have += c.of(doc)
 		}
-		if moved > c.moves || room > have*9/8+512 {
+		if moved > c.moves || room > have*9/8+2*shuffle.DocumentPostings {
 			t.Errorf("%s: moved %d times, room for %d, needed for %d", name, moved, room, have)
 		}
 	}
