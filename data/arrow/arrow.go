@@ -429,18 +429,14 @@ func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 
 func (r *reader) open(o data.ReaderOptions) error {
 	all := leaves(r.schema)
-	paths := make([]string, len(all))
-	for i := range all {
-		paths[i] = all[i].path
-	}
 	for f, name := range field.Names(o.Columns) {
 		if f == field.Text {
-			if err := o.TolerateMissing(r.openText(all, paths, name)); err != nil {
+			if err := o.TolerateMissing(r.openText(all, name)); err != nil {
 				return err
 			}
 			continue
 		}
-		at, err := field.Pick(paths, name, field.Usual[f])
+		at, err := field.Pick(paths(all), name, field.Usual[f])
 		if err = o.TolerateMissing(err); err != nil {
 			return err
 		}
@@ -458,16 +454,26 @@ func (r *reader) open(o data.ReaderOptions) error {
 
 // openText finds the column of the text, which is a *data.NoColumn unless there is one
 // and it holds strings.
-func (r *reader) openText(all []leaf, paths []string, name string) error {
+func (r *reader) openText(all []leaf, name string) error {
 	r.noText = field.NoText(name)
-	at, err := field.Need(paths, name, field.OfText, field.Usual[field.Text])
+	text, err := textLeaf(all, name)
 	if err != nil {
 		return err
 	}
+	r.noText = errors.New("the text is null")
+	r.leaves[field.Text] = text
+	return nil
+}
+
+// textLeaf is the column of the text, by its name or a usual one. It is a
+// *data.NoColumn unless there is one and it holds strings.
+func textLeaf(all []leaf, name string) (*leaf, error) {
+	at, err := field.Need(paths(all), name, field.OfText, field.Usual[field.Text])
+	if err != nil {
+		return nil, err
+	}
 	if all[at].strings() {
-		r.noText = errors.New("the text is null")
-		r.leaves[field.Text] = &all[at]
-		return nil
+		return &all[at], nil
 	}
 	missing := &data.NoColumn{Name: name, Of: field.OfText, Usual: field.Usual[field.Text], Where: " of strings"}
 	for _, l := range all {
@@ -475,7 +481,7 @@ func (r *reader) openText(all []leaf, paths []string, name string) error {
 			missing.Have = append(missing.Have, l.path)
 		}
 	}
-	return missing
+	return nil, missing
 }
 
 // Read fills doc with the next row's document; see data.Reader.

@@ -21,17 +21,18 @@ import (
 // zstandard where any of the input's are compressed. Strings that are views become large
 // strings. keep is asked once for each row, in order, by the number of its file within
 // the split and its own within the file. What is written appears at path complete, or not
-// at all; the number of rows kept is returned. It has more columns, behind its own, if
-// they are given.
+// at all; the number of rows kept is returned. What the rows have
+// that those of the input have not, changes say; where they edit texts, the column of the
+// text holds plain strings, or bytes, and is no dictionary.
 //
 // The files of a split of several have one schema ([SchemaOf]). One that cannot be read
 // has no row that is kept.
-func CopyRows(path string, split data.Split, o data.ReaderOptions, more []parquet.NewColumn, keep func(file int, row int64) bool) (kept int64, err error) {
+func CopyRows(path string, split data.Split, o data.ReaderOptions, changes parquet.Changes, keep func(file int, row int64) bool) (kept int64, err error) {
 	out, err := data.CreateAtomic(path)
 	if err != nil {
 		return 0, fmt.Errorf("arrow: %w", err)
 	}
-	c := copier{out: out, more: more}
+	c := copier{out: out, changes: changes}
 	file := 0
 	for one := range split.OfFiles() {
 		err := c.file(one, o, func(row int64) bool { return keep(file, row) })
@@ -67,8 +68,11 @@ func SchemaOf(split data.Split, o data.ReaderOptions) (text string, err error) {
 type copier struct {
 	in     *batches // of the file that is copied
 	out    *data.AtomicFile
-	more   []parquet.NewColumn
 	schema *arrow.Schema // of what is written; nil before the first file
+
+	changes parquet.Changes
+	text    []int // the place of the column whose values are edited; nil: none is
+
 	kept   int64
 	writer interface {
 		Write(rec arrow.Record) error
@@ -135,7 +139,13 @@ func (c *copier) extend() error {
 	for i := range fields {
 		fields[i].Type = viewless(fields[i].Type)
 	}
-	for _, m := range c.more {
+	if c.changes.Text != nil {
+		if text, err := textLeaf(leaves(own), c.changes.TextColumn); err == nil { // else no row has a text
+			c.text = text.place
+			fields[c.text[0]].Type = withPlain(fields[c.text[0]].Type, c.text[1:], viewless(text.kind))
+		}
+	}
+	for _, m := range c.changes.More {
 		if own.HasField(m.Name) {
 			return fmt.Errorf("it has a column %s already, which a run that annotates adds: leave that column out, or take the table alone (output.annotate: table)", m.Name)
 		}
@@ -207,13 +217,19 @@ func (c *copier) copyBatch(batch arrow.Record, row int64, keep func(row int64) b
 	}
 	columns := make([]arrow.Array, 0, len(c.schema.Fields()))
 	for i, whole := range batch.Columns() {
-		some, err := pick(array.MakeFromData(withoutViews(whole.Data(), c.schema.Field(i).Type)), runs)
+		kind := viewless(whole.DataType())
+		some, err := pick(array.MakeFromData(withoutViews(whole.Data(), kind)), runs)
 		if err != nil {
 			return err
 		}
+		if c.text != nil && c.text[0] == i {
+			if some, err = c.edited(some, c.text[1:]); err != nil {
+				return err
+			}
+		}
 		columns = append(columns, some)
 	}
-	for _, m := range c.more {
+	for _, m := range c.changes.More {
 		columns = append(columns, newColumn(m, int(c.kept), int(rows)))
 	}
 	c.kept += rows
@@ -230,6 +246,45 @@ func pick(whole arrow.Array, runs [][2]int64) (arrow.Array, error) {
 		some[i] = array.NewSlice(whole, r[0], r[1])
 	}
 	return array.Concatenate(some, mem)
+}
+
+// edited is the texts of kept rows, edited: a column, or one in groups, a place in each.
+func (c *copier) edited(of arrow.Array, place []int) (arrow.Array, error) {
+	if len(place) > 0 {
+		if of.Data().Offset() > 0 { // which the values in the group do not have
+			var err error
+			if of, err = array.Concatenate([]arrow.Array{of}, mem); err != nil {
+				return nil, err
+			}
+		}
+		group := of.Data()
+		children := slices.Clone(group.Children())
+		texts, err := c.edited(array.MakeFromData(children[place[0]]), place[1:])
+		if err != nil {
+			return nil, err
+		}
+		children[place[0]] = texts.Data()
+		kind := withPlain(of.DataType(), place[:1], texts.DataType())
+		return array.MakeFromData(array.NewData(kind, group.Len(), group.Buffers(), children, group.NullN(), 0)), nil
+	}
+	values := column{values: of}
+	b := array.NewBuilder(mem, plain(of.DataType())).(textBuilder)
+	for i := range of.Len() {
+		v, at := values.value(i)
+		if v == nil {
+			b.AppendNull()
+			continue
+		}
+		text, _ := bytesOf(v, at)
+		b.AppendString(string(c.changes.Text(c.kept+int64(i), []byte(text))))
+	}
+	return b.NewArray(), nil
+}
+
+// textBuilder is a builder of any column of strings or bytes, but for views.
+type textBuilder interface {
+	array.Builder
+	AppendString(text string)
 }
 
 // newColumn is a piece of a new column.

@@ -3,6 +3,7 @@ package arrow
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -31,18 +32,40 @@ func leaves(s *arrow.Schema) (all []leaf) {
 				add(prefix+f.Name+".", at, group.Fields())
 				continue
 			}
-			kind := f.Type
-			if x, ok := kind.(arrow.ExtensionType); ok {
-				kind = x.StorageType()
-			}
-			if d, ok := kind.(*arrow.DictionaryType); ok {
-				kind = d.ValueType
-			}
-			all = append(all, leaf{prefix + f.Name, at, kind})
+			all = append(all, leaf{prefix + f.Name, at, plain(f.Type)})
 		}
 	}
 	add("", nil, s.Fields())
 	return all
+}
+
+func paths(all []leaf) (paths []string) {
+	for i := range all {
+		paths = append(paths, all[i].path)
+	}
+	return paths
+}
+
+// plain is the type of the values that a column of some type holds.
+func plain(kind arrow.DataType) arrow.DataType {
+	if x, ok := kind.(arrow.ExtensionType); ok {
+		kind = x.StorageType()
+	}
+	if d, ok := kind.(*arrow.DictionaryType); ok {
+		kind = d.ValueType
+	}
+	return kind
+}
+
+// withPlain is the type of a column in which values of a plain type stand at a place.
+func withPlain(column arrow.DataType, place []int, values arrow.DataType) arrow.DataType {
+	if len(place) == 0 {
+		return values
+	}
+	fields := slices.Clone(column.(*arrow.StructType).Fields())
+	at := &fields[place[0]]
+	at.Type = withPlain(at.Type, place[1:], values)
+	return arrow.StructOf(fields...)
 }
 
 // strings reports whether a column holds strings, or bytes.

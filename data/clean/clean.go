@@ -1,8 +1,8 @@
 // Package clean writes the documents of a split that stay, in the input's own
 // form: JSONL lines and CSV rows byte by byte as they stand there, or decoded
 // if they are not UTF-8, the rows of Parquet and Arrow with all their columns. Of
-// formats that have no such form (WARC, WET) it writes JSONL. It never decides
-// which documents stay.
+// formats that have no such form (WARC, WET) it writes JSONL. It can leave stretches of
+// a document's text out. It never decides which documents stay, and what of them.
 package clean
 
 import (
@@ -19,6 +19,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/arrow"
 	"github.com/neardup/neardup/data/internal/csv"
+	"github.com/neardup/neardup/data/internal/jsonl"
 	"github.com/neardup/neardup/data/internal/stream"
 	"github.com/neardup/neardup/data/object"
 	"github.com/neardup/neardup/data/parquet"
@@ -81,6 +82,12 @@ type Writer struct {
 	rows    int64
 	kept    []place // of rows that are copied, in order
 
+	cuts map[int64][]Stretch // of the kept rows that are copied without some of their text, by their number
+
+	retext     *jsonl.Retexter // nil before a line is written without some of its text
+	textColumn int             // of CSV; unknown before a row is written so
+	text       []byte          // buffer
+
 	annotated bool
 	seen      []seen // of the kept rows that are copied
 	own       []bool // which columns of CSV stay, where it has such columns already
@@ -115,7 +122,7 @@ func create(path string, split data.Split, o data.ReaderOptions, workers int, an
 	if split.Path == "-" {
 		return nil, fmt.Errorf("clean: %w", errStandardInput)
 	}
-	w := &Writer{path: path, split: split, options: o, end: []byte{'\n'}, annotated: annotated}
+	w := &Writer{path: path, split: split, options: o, end: []byte{'\n'}, annotated: annotated, textColumn: unknown}
 	if copied(split) {
 		return w, nil
 	}
@@ -173,46 +180,61 @@ type document struct {
 }
 
 // Keep adds a document; documents come in the order of the split.
-func (w *Writer) Keep(doc *data.Document) error { return w.keep(doc, nil) }
+func (w *Writer) Keep(doc *data.Document) error { return w.keep(doc, nil, nil) }
+
+// KeepWithout adds a document without stretches of its text, which are in order and do
+// not overlap. All else of it stays as it is.
+func (w *Writer) KeepWithout(doc *data.Document, cuts []Stretch) error { return w.keep(doc, nil, cuts) }
 
 // KeepSeen adds a document with what is said of it to a dump of CreateAnnotated.
 func (w *Writer) KeepSeen(doc *data.Document, row *data.SeenRow) error {
 	s := seenOf(row)
-	return w.keep(doc, &s)
+	return w.keep(doc, &s, nil)
 }
 
-func (w *Writer) keep(doc *data.Document, s *seen) error {
+func (w *Writer) keep(doc *data.Document, s *seen, cuts []Stretch) error {
 	if (s != nil) != w.annotated {
 		return fmt.Errorf("clean: %s: a document of a dump that is annotated, or of another", w.path)
 	}
 	w.rows++
-	w.line.Reset()
-	switch w.split.Format {
-	case source.FormatParquet, source.FormatArrow:
+	if copied(w.split) {
+		if len(cuts) > 0 {
+			if w.cuts == nil {
+				w.cuts = map[int64][]Stretch{}
+			}
+			w.cuts[int64(len(w.kept))] = slices.Clone(cuts)
+		}
 		w.kept = append(w.kept, place{doc.File, doc.Offset})
 		if s != nil {
 			w.seen = append(w.seen, *s)
 		}
 		return nil
+	}
+	w.line.Reset()
+	raw, err := w.raw(doc, cuts)
+	if err != nil {
+		return fmt.Errorf("clean: %s: %w", w.path, err)
+	}
+	switch w.split.Format {
 	case source.FormatJSONL:
 		if s == nil {
-			w.line.Write(doc.Raw)
-		} else if err := s.appendJSON(&w.line, doc.Raw); err != nil {
+			w.line.Write(raw)
+		} else if err := s.appendJSON(&w.line, raw); err != nil {
 			return fmt.Errorf("clean: %s: %w", w.path, err)
 		}
 		w.line.Write(w.end)
 	case source.FormatCSV, source.FormatTSV:
 		if w.own != nil {
-			appendOwn(&w.line, doc.Raw, comma(w.split), w.own)
+			appendOwn(&w.line, raw, comma(w.split), w.own)
 		} else {
-			w.line.Write(doc.Raw)
+			w.line.Write(raw)
 		}
 		if s != nil {
 			s.appendRow(&w.line, comma(w.split))
 		}
 		w.line.Write(w.end)
 	default:
-		d := document{ID: string(doc.ID), Title: string(doc.Title), Text: string(doc.Text), seen: s}
+		d := document{ID: string(doc.ID), Title: string(doc.Title), Text: string(raw), seen: s}
 		if doc.Date != data.NoDate {
 			d.Date = time.UnixMilli(doc.Date).UTC().Format(time.RFC3339Nano)
 		}
@@ -224,7 +246,7 @@ func (w *Writer) keep(doc *data.Document, s *seen) error {
 			return fmt.Errorf("clean: %s: %w", w.path, err)
 		}
 	}
-	_, err := w.out.Write(w.line.Bytes())
+	_, err = w.out.Write(w.line.Bytes())
 	if data.MemoryOf(w.line.Cap()) > 0 {
 		w.line = bytes.Buffer{} // it has grown with a large document
 	}
@@ -259,9 +281,17 @@ func copied(split data.Split) bool {
 // copyRows copies the kept rows.
 func (w *Writer) copyRows() error {
 	next := 0
-	var more []parquet.NewColumn
+	changes := parquet.Changes{TextColumn: w.options.Columns.Text}
 	if w.annotated {
-		more = columns(w.seen)
+		changes.More = columns(w.seen)
+	}
+	if w.cuts != nil {
+		changes.Text = func(kept int64, text []byte) []byte {
+			if cuts := w.cuts[kept]; cuts != nil {
+				return AppendWithout(nil, text, cuts)
+			}
+			return text
+		}
 	}
 	keep := func(file int, row int64) bool {
 		if next < len(w.kept) && w.kept[next] == (place{file, row}) {
@@ -273,9 +303,9 @@ func (w *Writer) copyRows() error {
 	var n int64
 	var err error
 	if w.split.Format == source.FormatArrow {
-		n, err = arrow.CopyRows(w.path, w.split, w.options, more, keep)
+		n, err = arrow.CopyRows(w.path, w.split, w.options, changes, keep)
 	} else {
-		n, err = parquet.CopyRows(w.path, w.split, parquet.Options{}, more, keep)
+		n, err = parquet.CopyRows(w.path, w.split, parquet.Options{}, changes, keep)
 	}
 	if err != nil {
 		return fmt.Errorf("clean: %w", err)

@@ -22,18 +22,18 @@ import (
 // they are. Row groups stay row groups; one without a kept row disappears.
 // keep is asked once for each row, in order, by the number of its file within the split
 // and its own within the file. The file appears at path complete, or not at all; the
-// number of rows kept is returned. The file has more columns, behind its own, if they
-// are given.
+// number of rows kept is returned. What the rows have that those of the file have not,
+// changes say.
 //
 // The rows of a split of several files, which have one schema ([SchemaOf]), become one
 // row group. A file of it that cannot be read has no row that is kept.
-func CopyRows(path string, split data.Split, o Options, more []NewColumn, keep func(file int, row int64) bool) (kept int64, err error) {
+func CopyRows(path string, split data.Split, o Options, changes Changes, keep func(file int, row int64) bool) (kept int64, err error) {
 	o = o.filled()
 	out, err := data.CreateAtomicIn(o.FS, path)
 	if err != nil {
 		return 0, fmt.Errorf("parquet: %w", err)
 	}
-	c := copier{to: &footerWriter{to: out}, options: o, more: more, several: len(split.Files) > 0}
+	c := copier{to: &footerWriter{to: out}, options: o, changes: changes, several: len(split.Files) > 0}
 	number := 0
 	for one := range split.OfFiles() {
 		err := c.file(one, func(row int64) bool { return keep(number, row) })
@@ -55,7 +55,8 @@ func CopyRows(path string, split data.Split, o Options, more []NewColumn, keep f
 type copier struct {
 	to      *footerWriter
 	options Options
-	more    []NewColumn
+	changes Changes
+	text    int                         // the column whose values are edited, of the file that is copied; -1: none is
 	several bool                        // files: their rows become one row group
 	writer  *file.Writer                // nil before the first file
 	all     file.BufferedRowGroupWriter // of several files; nil before the first kept row
@@ -75,6 +76,11 @@ func (c *copier) file(split data.Split, keep func(row int64) bool) error {
 		}
 		if err := c.begin(in); err != nil {
 			return err
+		}
+		if c.text = -1; c.changes.Text != nil {
+			if leaf, err := in.textLeaf(leaves(in.schema()), c.changes.TextColumn); err == nil { // else no row of it has a text
+				c.text = leaf
+			}
 		}
 		for g := in.group; g < in.end; g++ {
 			group := in.file.RowGroup(g)
@@ -96,13 +102,13 @@ func (c *copier) begin(in *input) error {
 	if c.writer != nil {
 		return nil
 	}
-	root, err := withColumns(in.schema().Root(), c.more)
+	root, err := withColumns(in.schema().Root(), c.changes.More)
 	if err != nil {
 		return err
 	}
 	c.columns = in.schema().NumColumns()
 	c.writer = file.NewParquetWriter(c.to, root, file.WithWriterProps(parquet.NewWriterProperties(in.likeness(c.options)...)),
-		file.WithWriteMetadata(in.metadata(len(c.more) > 0)))
+		file.WithWriteMetadata(in.metadata(len(c.changes.More) > 0)))
 	return nil
 }
 
@@ -164,6 +170,17 @@ func SchemaOf(path string) (text string, err error) {
 		text += "\x00" + chunk.Compression().String()
 	}
 	return text, nil
+}
+
+// Changes are what the kept rows of a copy have that those of the file have not.
+type Changes struct {
+	More []NewColumn // columns behind the file's own
+
+	// Text returns what a kept row has in place of its text, given its number among
+	// those, counted from 0. It is asked once for each row that has a text, in order.
+	// nil: all texts stay.
+	Text       func(kept int64, text []byte) []byte
+	TextColumn string // the column's name; "": a usual one
 }
 
 // NewColumn is a column of a copy that the file has not: a number a kept row, or a
@@ -289,6 +306,12 @@ func (c *copier) group(g *file.RowGroupReader, s *schema.Schema, first int64, ke
 		if err != nil {
 			return err
 		}
+		if i == c.text {
+			to, err = c.editor(to, s.Column(i))
+			if err != nil {
+				return err
+			}
+		}
 		values, err := columnOf(s.Column(i))
 		if err == nil {
 			err = values.copy(to, from, rows)
@@ -299,6 +322,37 @@ func (c *copier) group(g *file.RowGroupReader, s *schema.Schema, first int64, ke
 	}
 	c.kept += kept
 	return end(c.kept - kept)
+}
+
+// editor is a writer of the texts of kept rows that edits them. A group has the rows
+// from c.kept on.
+func (c *copier) editor(to file.ColumnChunkWriter, of *schema.Column) (file.ColumnChunkWriter, error) {
+	texts, ok := to.(*file.ByteArrayColumnChunkWriter)
+	if !ok {
+		return nil, fmt.Errorf("column %s: a writer of %T", of.Path(), to)
+	}
+	return &editor{texts, c.changes.Text, c.kept, of.MaxDefinitionLevel()}, nil
+}
+
+type editor struct {
+	*file.ByteArrayColumnChunkWriter
+
+	edit  func(kept int64, text []byte) []byte
+	next  int64 // kept row
+	there int16 // definition level of a row that has a text
+}
+
+// WriteBatch writes the texts of the next rows, of which each has a level if there can be nulls.
+func (e *editor) WriteBatch(texts []parquet.ByteArray, defs, reps []int16) (int64, error) {
+	at := 0
+	for i := range max(len(texts), len(defs)) {
+		if len(defs) == 0 || defs[i] == e.there {
+			texts[at] = e.edit(e.next, texts[at])
+			at++
+		}
+		e.next++
+	}
+	return e.ByteArrayColumnChunkWriter.WriteBatch(texts, defs, reps)
 }
 
 // rowGroup returns the columns, to be asked for in order, of the row group that is
@@ -323,10 +377,10 @@ func (c *copier) rowGroup() (column func(i int) (file.ColumnChunkWriter, error),
 
 // extend writes the further columns of the kept rows from first on.
 func (c *copier) extend(column func(i int) (file.ColumnChunkWriter, error), first int64) error {
-	for i := range c.more {
+	for i := range c.changes.More {
 		to, err := column(c.columns + i)
 		if err == nil {
-			err = c.more[i].write(to, first, c.kept-first)
+			err = c.changes.More[i].write(to, first, c.kept-first)
 		}
 		if err != nil {
 			return err

@@ -78,27 +78,34 @@ func (r *reader) open(o data.ReaderOptions) error {
 // is one and it holds strings.
 func (r *reader) openText(paths []string, name string) error {
 	r.noText = field.NoText(name)
-	leaf, err := field.Need(paths, name, field.OfText, field.Usual[field.Text])
+	leaf, err := r.textLeaf(paths, name)
 	if err != nil {
 		return err
 	}
-	if r.holdsStrings(leaf) {
-		r.noText = errors.New("the text is null")
-		r.columns[field.Text], err = r.add(leaf, false)
-		return err
+	r.noText = errors.New("the text is null")
+	r.columns[field.Text], err = r.add(leaf, false)
+	return err
+}
+
+// textLeaf is the column of the text, by its name or a usual one. It is a
+// *data.NoColumn unless there is one and it holds strings.
+func (in *input) textLeaf(paths []string, name string) (leaf int, err error) {
+	leaf, err = field.Need(paths, name, field.OfText, field.Usual[field.Text])
+	if err != nil || in.holdsStrings(leaf) {
+		return leaf, err
 	}
 	missing := &data.NoColumn{Name: name, Of: field.OfText, Usual: field.Usual[field.Text], Where: " of strings"}
 	for leaf, path := range paths {
-		if r.holdsStrings(leaf) {
+		if in.holdsStrings(leaf) {
 			missing.Have = append(missing.Have, path)
 		}
 	}
-	return missing
+	return -1, missing
 }
 
 // holdsStrings reports whether a leaf column has a string, or nothing, a row.
-func (r *reader) holdsStrings(leaf int) bool {
-	at := r.schema().Column(leaf)
+func (in *input) holdsStrings(leaf int) bool {
+	at := in.schema().Column(leaf)
 	return at.MaxRepetitionLevel() == 0 && at.PhysicalType() == parquet.Types.ByteArray
 }
 

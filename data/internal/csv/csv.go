@@ -293,6 +293,20 @@ func Header(split data.Split, o data.ReaderOptions) ([]byte, error) {
 	return t.raw, t.Close()
 }
 
+// TextColumn is the number, counted from 0, of the column that has the texts of the
+// documents that are read with options o; -1 where there is none.
+func TextColumn(split data.Split, o data.ReaderOptions) (int, error) {
+	t, err := openTable(split, o)
+	if err != nil {
+		return -1, err
+	}
+	column, err := field.Pick(t.header, o.Columns.Text, field.Usual[field.Text])
+	if err = o.TolerateMissing(err); err != nil {
+		err = fmt.Errorf("csv: %s: %w", split.Path, err)
+	}
+	return column, errors.Join(err, t.Close())
+}
+
 // SchemaOf is what files must share for their rows to stand in one: the header row with its
 // line end, or where there is none the number of columns. It is empty if the file is.
 func SchemaOf(split data.Split, o data.ReaderOptions) (string, error) {

@@ -61,6 +61,34 @@ func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 	return r, nil
 }
 
+// Retexter writes lines with other texts. It is used by one goroutine.
+type Retexter struct{ reader }
+
+// NewRetexter returns a Retexter for lines of which a reader with such columns reads the
+// documents.
+func NewRetexter(c data.Columns) *Retexter {
+	r := &Retexter{reader{opts: data.ReaderOptions{Columns: c}}}
+	r.visit = r.field
+	r.wanted()
+	return r
+}
+
+// Append appends line, a line that holds one object with a text, to dst, with another
+// text in place of its own. All else stays byte by byte.
+func (r *Retexter) Append(dst, line, text []byte) ([]byte, error) {
+	r.line, r.found = line, [field.Fields]span{}
+	if err := object(line, r.visit); err != nil {
+		return dst, err
+	}
+	own := r.found[field.Text]
+	if own.kind != kindString {
+		return dst, r.noText(own)
+	}
+	dst = append(dst, line[:own.start-1]...) // without the quote
+	dst = appendString(dst, text)
+	return append(dst, line[own.end+1:]...), nil
+}
+
 // wanted fills the tables of keys, and returns the names that were given.
 func (r *reader) wanted() []string {
 	r.names, r.folded = make(map[string]match), make(map[string]match)

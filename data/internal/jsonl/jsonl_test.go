@@ -324,3 +324,47 @@ func ExampleOpen() {
 	// https://example.org/: Hello
 	// skipped: - at offset 49: malformed: unexpected end of line
 }
+
+// A line with another text is read as the same document but for its text, and holds the
+// same fields otherwise.
+func FuzzRetexter(f *testing.F) {
+	for _, s := range []string{
+		`{"id":"a","title":"T","text":"x","date":"2024-05-18","n":-1.5e+3}`, `{"text":"x","text":"y"}`, `{"body":"\ud83d\ude00","text" : "\\"}`,
+		"{\"text\":\"\xff\"}", `{"\u0074ext":"x"} `, `{"content":"y"}`, `{"text":null,"content":"y"}`, `{}`, `{"text":1}`,
+	} {
+		f.Add([]byte(s), []byte("a \"text\"\\\n\x01\xff"))
+	}
+	read := func(t *testing.T, line []byte) (doc data.Document, err error) {
+		r, err := jsonl.Open(data.Split{Path: "-", End: -1, Encoding: "utf-8"}, data.ReaderOptions{Stdin: bytes.NewReader(line), Encoding: "utf-8"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		err = r.Read(&doc)
+		return doc, err
+	}
+	f.Fuzz(func(t *testing.T, line, text []byte) {
+		if bytes.ContainsAny(line, "\n") || len(bytes.TrimSpace(line)) == 0 || line[0] == 0x1f || line[0] == 0x28 || line[0]&0xf0 == 0x50 || !utf8.Valid(line) || !utf8.Valid(text) {
+			return // no one line of plain text
+		}
+		was, err := read(t, line)
+		other, failed := jsonl.NewRetexter(data.Columns{}).Append(nil, line, text)
+		if err != nil {
+			return
+		}
+		if failed != nil {
+			t.Fatalf("a document is read of it, and it takes no text: %v", failed)
+		}
+		got, err := read(t, other)
+		if err != nil || string(got.Text) != string(text) || string(got.Title) != string(was.Title) || !strings.HasPrefix(string(got.ID), "stdin#") && string(got.ID) != string(was.ID) {
+			t.Fatalf("%s: got %q, %v", other, got.Text, err)
+		}
+		same, err := jsonl.NewRetexter(data.Columns{}).Append(nil, other, was.Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := jsonl.NewRetexter(data.Columns{}).Append(nil, same, text); err != nil || !bytes.Equal(again, other) {
+			t.Fatalf("%s is %s, %v", other, again, err)
+		}
+	})
+}

@@ -376,3 +376,30 @@ func Without(dst, line []byte, drop func(key []byte) bool) ([]byte, error) {
 	}
 	return append(dst, line[last:]...), nil // from the last value on
 }
+
+// appendString appends text to dst as a JSON string. Bytes that are no UTF-8 stay as
+// they are, as they do where a line is read.
+func appendString(dst, text []byte) []byte {
+	const hexadecimal = "0123456789abcdef"
+	dst = append(dst, '"')
+	for i := 0; i < len(text); i++ {
+		end := special(text, i)
+		dst = append(dst, text[i:end]...)
+		if i = end; i == len(text) {
+			break
+		}
+		switch c := text[i]; c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, `\n`...)
+		case '\r':
+			dst = append(dst, `\r`...)
+		case '\t':
+			dst = append(dst, `\t`...)
+		default:
+			dst = append(dst, '\\', 'u', '0', '0', hexadecimal[c>>4], hexadecimal[c&15])
+		}
+	}
+	return append(dst, '"')
+}
