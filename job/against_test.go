@@ -164,6 +164,45 @@ func TestAgainst(t *testing.T) {
 	}
 }
 
+// With against.action cut, documents stay without what they have of the reference, but for
+// copies, and those of which little is left. The dump then has no hit.
+func TestAgainstCut(t *testing.T) {
+	dir := t.TempDir()
+	in, cfg := againstInput(t, dir)
+	cfg.Against.Action = config.AgainstCut
+	in = append(in, jsonl(t, filepath.Join(dir, "c.jsonl"), fmt.Sprintf(`{"id":"little","text":"So: Question: %s? Yes, but no page has only that, has it?","n":1}`, text(1003, 20))))
+	out := filepath.Join(dir, "out")
+	s := runAgainst(t, 2, in, out, cfg)
+	if s.Documents != 301 || s.Kept != 298 || s.Dropped != 3 || s.Against.Documents != 33 || s.Against.Cut != 30 {
+		t.Errorf("%d documents, %d stay, %d go, %+v", s.Documents, s.Kept, s.Dropped, s.Against)
+	}
+	var want strings.Builder
+	for _, path := range in[:2] {
+		for line := range strings.Lines(readFile(t, path)) {
+			var i int
+			switch _, err := fmt.Sscanf(line, `{"id":"http://site.example/%d"`, &i); {
+			case err != nil || i == 7 || i == 8:
+			case i%10 == 0:
+				fmt.Fprintf(&want, `{"id":"http://site.example/%d","text":%q}`+"\n", i, text(uint64(i), 100)+"\n\n"+text(uint64(i+500), 50))
+			default:
+				want.WriteString(line)
+			}
+		}
+	}
+	clean := filepath.Join(out, rundir.Clean)
+	if got := readFile(t, filepath.Join(clean, "part-00000.jsonl")) + readFile(t, filepath.Join(clean, "part-00001.jsonl")); got != want.String() {
+		t.Error("the clean dump is not the documents without what they have of the reference")
+	}
+	if s := runAgainst(t, 2, []string{clean}, filepath.Join(dir, "again"), cfg); s.Documents != 298 || s.Against.Hits != 0 {
+		t.Errorf("the clean dump has %d documents, and hits %+v", s.Documents, s.Against)
+	}
+	one := filepath.Join(dir, "one")
+	runAgainst(t, 1, in, one, cfg)
+	if !maps.Equal(digests(t, one, rundir.Against, rundir.Clean), digests(t, out, rundir.Against, rundir.Clean)) {
+		t.Error("one worker writes other bytes")
+	}
+}
+
 // interrupted fails after the first task.
 type interrupted struct{ engine.Engine }
 

@@ -68,7 +68,7 @@ func TestPlantedAgainst(t *testing.T) {
 	})
 	none.close()
 
-	rows, cost := runPlanted(t, reference, dump)
+	rows, kept, cost := runPlanted(t, reference, dump, "--set", "against.action=cut")
 	found, other := map[string]int{}, map[string]int{}
 	seen := map[string]bool{}
 	for _, row := range rows {
@@ -102,26 +102,44 @@ func TestPlantedAgainst(t *testing.T) {
 	if cost > perDocument && large > 0 {
 		t.Errorf("a document costs %v, more than %v", cost, perDocument)
 	}
-	if rows, _ := runPlanted(t, reference, none); len(rows) > 0 {
+	for _, row := range kept {
+		t.Errorf("the clean dump has %s in %s", row[1], row[0])
+	}
+	if rows, _, _ := runPlanted(t, reference, none); len(rows) > 0 {
 		t.Errorf("hits in documents of other makers: %v", rows)
 	}
 }
 
-// runPlanted searches a dump for a reference in a process of its own. It returns the
-// document and the item of each hit, and the processor time a document.
-func runPlanted(t *testing.T, reference, dump *documentsFile) (rows [][2]string, cost time.Duration) {
+// runPlanted searches a dump for a reference in a process of its own, and then what it
+// leaves in the clean dump. It returns the document and the item of each hit, of both,
+// and the processor time a document.
+func runPlanted(t *testing.T, reference, dump *documentsFile, args ...string) (rows, kept [][2]string, cost time.Duration) {
 	t.Helper()
 	out := strings.TrimSuffix(dump.path, ".jsonl")
-	cmd, stderr := start(t, "run", dump.path, "--against", reference.path, "--out", out)
+	s, rows, spent := search(t, dump.path, reference, out, args...)
+	if s.Documents != int64(dump.n) {
+		t.Fatalf("%d documents, of %d", s.Documents, dump.n)
+	}
+	cost = spent / time.Duration(dump.n)
+	t.Logf("%s: %d documents of %d bytes on average, %d hits, %v of processor time, %v a document, %v by the clock, %d MiB", filepath.Base(dump.path), dump.n, dump.bytes/dump.n, len(rows),
+		spent, cost, time.Duration(s.Seconds*float64(time.Second)).Round(time.Millisecond), s.PeakMemory>>20)
+	again, kept, _ := search(t, filepath.Join(out, rundir.Clean), reference, out+"-kept", args...)
+	if again.Documents != s.Kept {
+		t.Errorf("the clean dump has %d documents, of %d", again.Documents, s.Kept)
+	}
+	t.Logf("the clean dump has %d documents, %d of them cut, and %d hits", s.Kept, s.Against.Cut, len(kept))
+	return rows, kept, cost
+}
+
+// search is one run.
+func search(t *testing.T, dump string, reference *documentsFile, out string, args ...string) (s job.Summary, rows [][2]string, spent time.Duration) {
+	t.Helper()
+	cmd, stderr := start(t, append([]string{"run", dump, "--against", reference.path, "--out", out}, args...)...)
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v: %s", err, stderr)
 	}
-	var s job.Summary
 	if err := rundir.ReadJSON(filepath.Join(out, rundir.SummaryFile), &s); err != nil {
 		t.Fatal(err)
-	}
-	if s.Documents != int64(dump.n) {
-		t.Fatalf("%d documents, of %d", s.Documents, dump.n)
 	}
 	parts, err := rundir.Parts(out, rundir.Against)
 	if err != nil {
@@ -136,11 +154,7 @@ func runPlanted(t *testing.T, reference, dump *documentsFile) (rows [][2]string,
 			t.Fatal(err)
 		}
 	}
-	spent := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	cost = spent / time.Duration(dump.n)
-	t.Logf("%s: %d documents of %d bytes on average, %d hits, %v of processor time, %v a document, %v by the clock, %d MiB", filepath.Base(dump.path), dump.n, dump.bytes/dump.n, len(rows),
-		spent, cost, time.Duration(s.Seconds*float64(time.Second)).Round(time.Millisecond), s.PeakMemory>>20)
-	return rows, cost
+	return s, rows, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 }
 
 // documentsFile is a file of documents that is being written.

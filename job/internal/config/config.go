@@ -309,7 +309,7 @@ type Against struct {
 	Paths  []string `yaml:"paths" json:"paths" flag:"against" group:"Method" help:"only look for texts of these files and folders"`
 	Text   string   `yaml:"text_column" json:"text_column" flag:"against-text" group:"Input" help:"text column of a reference"`
 	ID     string   `yaml:"id_column" json:"id_column" help:"column of the id of a reference (default: id, doc_id …)"`
-	Action string   `yaml:"action" json:"action" allow:"drop,keep" help:"what the clean dump does with a hit"`
+	Action string   `yaml:"action" json:"action" allow:"drop,cut,keep" help:"what the clean dump does with a document that has a hit"`
 	Share  float64  `yaml:"share" json:"share" help:"share of a reference's letters, or of a document's, that makes a hit"`
 	Run    int      `yaml:"run" json:"run" help:"common letters in a row that make a hit, Chinese ones count 3; 0: none do"`
 	Least  int      `yaml:"least" json:"least" least:"1" help:"do not look for references of fewer letters, Chinese ones count 3"`
@@ -318,6 +318,7 @@ type Against struct {
 // What the clean dump does with a document that has a hit.
 const (
 	AgainstDrop = "drop"
+	AgainstCut  = "cut" // it stays without the stretches of its hits, unless it is a copy, or little is left
 	AgainstKeep = "keep"
 )
 

@@ -16,6 +16,7 @@ var chinese = map[string]string{
 	"against":                   "参照",
 	"%s with hits":              "%s 命中",
 	"%s: %d of %s found, in %s": "%[1]s：%[3]s中找到 %[2]d 条，见于 %[4]s",
+	"%d of them without what they have of the reference":                 "其中 %d 篇去掉了所含的参照文本",
 	"    %s skipped: fewer letters than against.least":                   "    跳过 %s：字母数不足 against.least",
 	"    %s skipped: same letters as an earlier text":                    "    跳过 %s：与前面某条字母相同",
 	"agreement    %d of %d pairs that several judged (95 %%: %.3f–%.3f)": "一致         多人判定的 %[2]d 对中 %[1]d 对（95 %%：%.3[3]f–%.3[4]f）",

@@ -192,7 +192,7 @@ var failures = map[string]string{
 	"%s: %s: name the column that holds the text, with --against-text":                                      "%s：%s：请用 --against-text 指明正文所在的列",
 	"%s: %w %q of fingerprints: %s":                                                                         "%s：%s %s（指纹）：%s",
 	"%s: %w %q: write one of %s":                                                                            "%s：%s %s：请写以下之一：%s",
-	"%s: %w: %d documents have hits, %d are left out":                                                       "%s：%s：%s 篇文档有命中，去掉 %s 篇",
+	"%s: %w: %d documents have hits, %d are left out or cut":                                                "%s：%s：%s 篇文档有命中，去掉或删减 %s 篇",
 	"%s: %w: %d documents numbered, %d came in":                                                             "%s：%s：编号 %s 篇文档，到了 %s 篇",
 	"%s: %w: %d documents of the night, %d came in":                                                         "%s：%s：本夜文档 %s 篇，到了 %s 篇",
 	"%s: %w: %d documents, %d kept, %d dropped":                                                             "%s：%s：文档 %s 篇，保留 %s，去掉 %s",

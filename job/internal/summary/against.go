@@ -5,6 +5,7 @@ type Against struct {
 	Documents int64            `json:"documents"` // with a hit
 	Hits      int64            `json:"hits"`      // rows of the table against
 	Verdicts  map[string]int64 `json:"verdicts"`  // of them
+	Cut       int64            `json:"cut"`       // documents of the clean dump that lack the stretches of their hits
 	Sets      []AgainstSet     `json:"sets"`      // in the order of the settings
 }
 

@@ -260,6 +260,9 @@ func (t *told) clean(s *Summary) {
 	if s.Kept+s.Dropped > 0 {
 		t.row(first, l.Text("clean dump"), l.Text("%s kept, %d left out", l.Count(s.Kept, "document"), s.Dropped))
 	}
+	if a := s.Against; a != nil && a.Cut > 0 {
+		t.row(first, "", l.Text("%d of them without what they have of the reference", a.Cut))
+	}
 	if v := s.Saved; v != nil {
 		t.row(second, "", l.Text("%s of %s of text left out, about %s", show.Bytes(v.Bytes), show.Bytes(v.Of), l.Count(v.Tokens, "token")))
 	}

@@ -42,11 +42,12 @@ func Done(ctx context.Context, r *stage.Run, records []rundir.TaskRecord) error 
 			return err
 		}
 		s.Dropped += rec.Counts[countDropped]
+		f.sum.Cut += rec.Counts[countCut]
 	}
 	if r.Job.Cleans() {
 		s.Kept = s.Documents - s.Dropped
-		if want := f.sum.Documents; r.Config.Against.Action == config.AgainstDrop && s.Dropped != want {
-			return fmt.Errorf("%s: %w: %d documents have hits, %d are left out", stage.Against, rundir.ErrNotConserved, want, s.Dropped)
+		if want := f.sum.Documents; r.Config.Against.Action != config.AgainstKeep && s.Dropped+f.sum.Cut != want {
+			return fmt.Errorf("%s: %w: %d documents have hits, %d are left out or cut", stage.Against, rundir.ErrNotConserved, want, s.Dropped+f.sum.Cut)
 		}
 	}
 	s.Against = &f.sum

@@ -25,6 +25,7 @@ var Stage = engine.Stage{Name: stage.Against, Task: searchReference, Reads: (*en
 const (
 	countHits    = "hits"    // rows of the table
 	countDropped = "dropped" // documents that the clean dump leaves out
+	countCut     = "cut"     // documents that it has without the stretches of hits
 )
 
 // searchReference is the task of the stage against. It reads a split, and searches its
@@ -37,7 +38,7 @@ func searchReference(ctx context.Context, job *engine.Job, rec *rundir.TaskRecor
 	}
 	options := job.ReaderOptions()
 	options.Workers, options.KeepRaw = workers, job.Cleans()
-	line, err := pipeline.Open[[]data.AgainstRow](job.Splits[rec.Task], options, rec, job.Tell)
+	line, err := pipeline.Open[result](job.Splits[rec.Task], options, rec, job.Tell)
 	if err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func searchReference(ctx context.Context, job *engine.Job, rec *rundir.TaskRecor
 		s := ref.searcher(job.Config.Against)
 		return func(b *batch) {
 			for i := range b.N {
-				b.Made[i] = s.search(b.Made[i][:0], &b.Docs[i])
+				s.search(&b.Made[i], &b.Docs[i])
 			}
 		}
 	}
@@ -63,24 +64,34 @@ func searchReference(ctx context.Context, job *engine.Job, rec *rundir.TaskRecor
 	return w.commit()
 }
 
-// batch is documents with their hits.
-type batch = pipeline.Batch[[]data.AgainstRow]
+// batch is documents with what was found in them.
+type batch = pipeline.Batch[result]
+
+// result is what was found in a document, and what the clean dump has of it.
+type result struct {
+	hits []data.AgainstRow
+	cuts []clean.Stretch // of the text that it leaves out
+	drop bool            // it leaves the document out
+}
 
 // referenceSearcher searches documents for the texts of a reference.
 type referenceSearcher struct {
 	ref      *Reference
+	config   config.Against
 	searcher *passage.Searcher
 	letters  simhash.LetterReader
 	form     []uint32
+	rest     []byte // of a text
 }
 
 func (r *Reference) searcher(a config.Against) *referenceSearcher {
-	return &referenceSearcher{ref: r, searcher: passage.NewSearcher(r.index, passage.Rules{Share: a.Share, Run: a.Run, Least: a.Least})}
+	return &referenceSearcher{ref: r, config: a, searcher: passage.NewSearcher(r.index, passage.Rules{Share: a.Share, Run: a.Run, Least: a.Least})}
 }
 
-// search appends the document's hits to rows. The new rows share the memory of the
+// search finds what a document has of the reference. The rows share the memory of the
 // document's id.
-func (s *referenceSearcher) search(rows []data.AgainstRow, doc *data.Document) []data.AgainstRow {
+func (s *referenceSearcher) search(r *result, doc *data.Document) {
+	*r = result{r.hits[:0], r.cuts[:0], false}
 	s.form = s.letters.Read(s.form[:0], doc.Text)
 	for _, h := range s.searcher.Search(s.form) {
 		item := &s.ref.items[h.Item]
@@ -92,9 +103,20 @@ func (s *referenceSearcher) search(rows []data.AgainstRow, doc *data.Document) [
 		row.From, row.To = int64(from), int64(to)
 		from, to = s.letters.Place(item.text, h.ItemFrom, h.ItemTo)
 		row.RefFrom, row.RefTo = int64(from), int64(to)
-		rows = append(rows, row)
+		r.hits = append(r.hits, row)
+		r.drop = r.drop || h.Verdict == passage.Copy || h.Verdict == passage.Contained
 	}
-	return rows
+	switch {
+	case len(r.hits) == 0 || s.config.Action == config.AgainstKeep:
+		r.drop = false
+	case s.config.Action == config.AgainstDrop:
+		r.drop = true
+	case !r.drop:
+		r.cuts = appendCuts(r.cuts, doc.Text, r.hits)
+		s.rest = clean.AppendWithout(s.rest[:0], doc.Text, r.cuts)
+		s.form = s.letters.Read(s.form[:0], s.rest)
+		r.drop = passage.WeightOf(s.form) < s.config.Least
+	}
 }
 
 // againstWriter writes the parts of a split, in the order of the input.
@@ -137,19 +159,24 @@ func (w *againstWriter) create(options data.ReaderOptions, workers int) error {
 // write writes the hits of a batch's documents, and those documents that stay.
 func (w *againstWriter) write(b *batch) error {
 	for i := range b.N {
-		hits := b.Made[i]
+		r := &b.Made[i]
 		row := data.RowNumber(w.rec.Task, uint64(w.rec.RowsOut))
-		for h := range hits {
-			hits[h].Row = row
-			if err := w.hits.Write(&hits[h]); err != nil {
+		for h := range r.hits {
+			r.hits[h].Row = row
+			if err := w.hits.Write(&r.hits[h]); err != nil {
 				return err
 			}
 		}
 		w.rec.RowsOut++
 		switch {
 		case w.clean == nil:
-		case len(hits) > 0 && w.job.Config.Against.Action == config.AgainstDrop:
+		case r.drop:
 			w.rec.Counts[countDropped]++
+		case len(r.cuts) > 0:
+			w.rec.Counts[countCut]++
+			if err := w.clean.KeepWithout(&b.Docs[i], r.cuts); err != nil {
+				return err
+			}
 		default:
 			if err := w.clean.Keep(&b.Docs[i]); err != nil {
 				return err
