@@ -174,7 +174,7 @@ var manual = map[string]string{
 	"what the clean dump does with a document that another contains, which stays: keep or drop":       "去重后的数据如何处理被另一篇留下的文档包含的文档：keep 或 drop",
 	"what the clean dump does with a document that an earlier night of the library has: drop or keep": "去重后的数据如何处理历史库前几夜已有的文档：drop 或 keep",
 	"column of the id of a reference (default: id, doc_id …)":                                         "参照集 id 所在的列（默认：id、doc_id …）",
-	"what the clean dump does with a hit: drop or keep":                                               "去重后的数据如何处理命中的文档：drop 或 keep",
+	"what the clean dump does with a document that has a hit: drop, cut or keep":                      "去重后的数据如何处理有命中的文档：drop 去掉，cut 只删去命中的部分，keep 保留",
 	"share of a reference's letters, or of a document's, that makes a hit":                            "达到参照文本或文档字母的此比例即为命中",
 	"common letters in a row that make a hit, Chinese ones count 3; 0: none do":                       "连续相同的字母达此数即为命中，一个汉字计 3 个；0：不以此判断",
 	"do not look for references of fewer letters, Chinese ones count 3":                               "不查找字母少于此数的参照文本，一个汉字计 3 个",
