@@ -27,7 +27,8 @@ before; sources that lost much; growing and large clusters; pairs to read, near
 the limit on both sides; what the clean dump left out and for which document;
 then input, join, library and settings, with texts side by side. Of an earlier
 night's document it has the text while that night's run directory stands beside
-RUN.
+RUN. Of a run against a reference it shows what was found by set, the texts that
+most documents have, and hits to read.
 
 The page needs no network. It has a search, sorts its tables, and takes half a
 megabyte at most. It is report.html in RUN, or what --html names; - is standard
@@ -49,7 +50,7 @@ them all: index.html there.`,
 				return std.writeReport(cmp.Or(page, filepath.Join(args[0], "index.html")), func(w io.Writer) error { return x.WriteHTML(w, *std.language) })
 			}
 			pass, done := newScreen(std.err, *std.language, false, false).progress("report")
-			r, err := report.Read(cmd.Context(), args[0], report.Options{Narrow: narrow, Pass: pass})
+			r, err := report.Open(cmd.Context(), args[0], report.Options{Narrow: narrow, Pass: pass})
 			done()
 			if err != nil {
 				return err

@@ -15,7 +15,7 @@ import (
 	"github.com/neardup/neardup/job/internal/state/decision"
 )
 
-//go:embed report.html index.html
+//go:embed report.html against.html index.html
 var pageFiles embed.FS
 
 //go:embed report.js
@@ -51,6 +51,7 @@ func pagesIn(l message.Language) *template.Template {
 			return strings.ReplaceAll(sql, "RUN", strings.ReplaceAll(run, "'", "''"))
 		},
 		"pair":   func(kind string, p pair, open bool) shownPair { return shownPair{p, kind, open, false} },
+		"opened": func(h hit, open bool) shownHit { return shownHit{h, open} },
 		"member": func(p pair, open bool) shownPair { return shownPair{p, "", open, true} },
 		"script": func() template.JS { return template.JS(script) }, //nolint:gosec // it is ours
 		"digest": func() string { return show.ScriptDigest(script) },
@@ -90,6 +91,13 @@ type shownPair struct {
 	Kind   string
 	Open   bool
 	Member bool // of a cluster, whose other document stands above
+}
+
+// shownHit is a hit of a list.
+type shownHit struct {
+	hit
+
+	Open bool
 }
 
 // named is a name, or what stands for none, as a message.

@@ -31,13 +31,54 @@ import (
 	"github.com/neardup/neardup/job/internal/show"
 )
 
-// Report is a finished run as its page shows it.
-type Report struct {
+// Page is a page about a finished run.
+type Page interface {
+	// WriteHTML writes the page, which needs nothing else, in half a megabyte at most.
+	WriteHTML(w io.Writer, l message.Language) error
+}
+
+// Open reads the finished run in directory path: a *Report, or of a run against a
+// reference an *Against.
+func Open(ctx context.Context, path string, o Options) (Page, error) {
+	_, cfg, err := runs.OfDocuments(path)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Against.On() {
+		return ReadAgainst(ctx, path, o)
+	}
+	return Read(ctx, path, o)
+}
+
+// finished is what each page says of its run.
+type finished struct {
 	Run      string
 	Version  string    // of the program that wrote the tables
 	Finished time.Time // in UTC
 	Settings []setting
 	Summary  job.Summary
+}
+
+// readFinished reads what each page says, but for the version.
+func readFinished(path string, cfg config.Config) (f finished, err error) {
+	done, err := os.Stat(filepath.Join(path, rundir.SuccessFile))
+	if err != nil {
+		return f, fmt.Errorf("%s is not finished: the command that began it goes on with it, `neardup status` says how far it is", path)
+	}
+	f = finished{Run: path, Finished: done.ModTime().UTC(), Settings: settings(cfg)}
+	return f, rundir.ReadJSON(filepath.Join(path, rundir.SummaryFile), &f.Summary)
+}
+
+// wrote notes the version of the program that wrote a table.
+func (f *finished) wrote(table string) error {
+	info, err := parquet.ReadInfo(table)
+	f.Version = info.Version
+	return err
+}
+
+// Report is a finished run as its page shows it.
+type Report struct {
+	finished
 
 	Nights  []night  // of a library, the run's own first
 	Changes []change // against the nights before
@@ -158,12 +199,8 @@ func Read(ctx context.Context, path string, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	done, err := os.Stat(filepath.Join(path, rundir.SuccessFile))
-	if err != nil {
-		return nil, fmt.Errorf("%s is not finished: the command that began it goes on with it, `neardup status` says how far it is", path)
-	}
-	r := &Report{Run: path, Finished: done.ModTime().UTC(), Settings: settings(cfg)}
-	if err := rundir.ReadJSON(filepath.Join(path, rundir.SummaryFile), &r.Summary); err != nil {
+	r := &Report{}
+	if r.finished, err = readFinished(path, cfg); err != nil {
 		return nil, err
 	}
 	s := newScan(path, manifest, cfg)
@@ -178,11 +215,9 @@ func Read(ctx context.Context, path string, o Options) (*Report, error) {
 		advance(1)
 	}
 	if len(manifest.Splits) > 0 {
-		info, err := parquet.ReadInfo(s.table(rundir.Fingerprints, 0))
-		if err != nil {
+		if err := r.wrote(s.table(rundir.Fingerprints, 0)); err != nil {
 			return nil, err
 		}
-		r.Version = info.Version
 	}
 	var refused []pairRefs
 	if !o.Narrow && r.Summary.Documents <= mostWidened {
@@ -276,8 +311,8 @@ func (r *Report) figures(s *scan) {
 }
 
 // Preset is the run's.
-func (r *Report) Preset() string {
-	for _, s := range r.Settings {
+func (f *finished) Preset() string {
+	for _, s := range f.Settings {
 		if s.Name == "match.preset" {
 			return s.Value
 		}
@@ -289,12 +324,18 @@ func (r *Report) Preset() string {
 // megabyte at most: what a crawl brings can be long, so texts go first.
 func (r *Report) WriteHTML(w io.Writer, l message.Language) error {
 	shown := *r
+	return writeBounded(w, "report.html", l, &shown, shown.shrink)
+}
+
+// writeBounded writes a page, which shrink makes smaller until it is small enough, or
+// there is nothing to take.
+func writeBounded(w io.Writer, name string, l message.Language, shown any, shrink func() bool) error {
 	for {
 		var b bytes.Buffer
-		if err := write(&b, "report.html", l, &shown); err != nil {
+		if err := write(&b, name, l, shown); err != nil {
 			return err
 		}
-		if b.Len() <= mostBytes || !shown.shrink() {
+		if b.Len() <= mostBytes || !shrink() {
 			_, err := b.WriteTo(w)
 			return err
 		}

@@ -255,12 +255,13 @@ type Manifest struct {
 	ConfigHash string          `json:"config_hash"`
 	Command    string          `json:"command"` // CommandRun or CommandMatch
 	Config     json.RawMessage `json:"config"`
-	Folder     string          `json:"folder,omitempty"` // base of the relative paths of splits
+	Folder     string          `json:"folder,omitempty"` // base of the relative paths of splits and of a reference
 	Splits     []data.Split    `json:"splits"`
 }
 
-// path returns the path of a file of a split, absolute if the manifest says its base.
-func (m *Manifest) path(path string) string {
+// Path returns the path of a file that the run was given, absolute if the manifest says
+// its base.
+func (m *Manifest) Path(path string) string {
 	if filepath.IsAbs(path) || m.Folder == "" || strings.Contains(path, "://") || path == "-" {
 		return path
 	}
@@ -271,10 +272,10 @@ func (m *Manifest) path(path string) string {
 // if the manifest says the base of its paths.
 func (m *Manifest) Split(split int) data.Split {
 	of := m.Splits[split]
-	of.Path = m.path(of.Path)
+	of.Path = m.Path(of.Path)
 	of.Files = slices.Clone(of.Files)
 	for i := range of.Files {
-		of.Files[i].Path = m.path(of.Files[i].Path)
+		of.Files[i].Path = m.Path(of.Files[i].Path)
 	}
 	return of
 }
@@ -297,7 +298,7 @@ func (m *Manifest) same(other *Manifest, split int) bool {
 
 // samePath reports whether path a of m and path b of another manifest are of one file.
 func (m *Manifest) samePath(a string, other *Manifest, b string) bool {
-	pathA, pathB := m.path(a), other.path(b)
+	pathA, pathB := m.Path(a), other.Path(b)
 	if strings.Contains(pathA, "://") || strings.Contains(pathB, "://") {
 		return pathA == pathB
 	}
@@ -331,8 +332,16 @@ func ReadManifest(path string) (m Manifest, err error) {
 const LayoutVersion = 5
 
 // HasTexts reports whether the run keeps the texts that it extracted, in the
-// folder Texts.
-func (m Manifest) HasTexts() bool { return m.Version >= 2 }
+// folder Texts. One against a reference does not.
+func (m Manifest) HasTexts() bool {
+	var settings struct {
+		Against json.RawMessage `json:"against"`
+	}
+	if len(m.Config) > 0 && json.Unmarshal(m.Config, &settings) != nil {
+		return false
+	}
+	return m.Version >= 2 && settings.Against == nil
+}
 
 // Adopt writes the manifest of a new run. If the directory has a run already, it
 // returns ErrOther unless the manifests are the same.

@@ -26,8 +26,17 @@ import (
 var errUnknownID = errors.New("no document of this id")
 
 // Settings returns the manifest and the settings of the run in directory
-// path, which has read documents.
+// path, which has read documents and matched them.
 func Settings(path string) (m rundir.Manifest, cfg config.Config, err error) {
+	if m, cfg, err = OfDocuments(path); err == nil && cfg.Against.On() {
+		err = fmt.Errorf("%s is a run against a reference and has no matches: `neardup report` shows what was found, its table %s has it; for matches run the documents without --against", path, rundir.Against)
+	}
+	return m, cfg, err
+}
+
+// OfDocuments returns the manifest and the settings of the run in directory path, which
+// has read documents, be it to match them or to search them for a reference.
+func OfDocuments(path string) (m rundir.Manifest, cfg config.Config, err error) {
 	if m, err = rundir.ReadManifest(path); err != nil {
 		return m, cfg, err
 	}
@@ -36,9 +45,6 @@ func Settings(path string) (m rundir.Manifest, cfg config.Config, err error) {
 	}
 	if cfg, err = config.Recorded(m.Config); err != nil {
 		return m, cfg, fmt.Errorf("%s: %w", filepath.Join(path, rundir.ManifestFile), err)
-	}
-	if cfg.Against.On() {
-		return m, cfg, fmt.Errorf("%s is a run against a reference and has no matches: its table %s says what was found; for matches run the documents without --against", path, rundir.Against)
 	}
 	return m, cfg, nil
 }

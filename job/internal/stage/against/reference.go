@@ -70,12 +70,33 @@ type referenceReader struct {
 	key  []byte
 }
 
-func readReference(c config.Config) (*Reference, error) {
+// EachText calls yield with the texts of a reference that documents are searched for. It
+// must not keep id and text.
+func EachText(c config.Config, yield func(set string, id, text []byte)) error {
+	r, err := readTexts(c)
+	if err != nil {
+		return err
+	}
+	for _, item := range r.ref.items {
+		yield(r.ref.Sets[item.set].Name, item.id, item.text)
+	}
+	return nil
+}
+
+func readTexts(c config.Config) (*referenceReader, error) {
 	r := &referenceReader{config: c, ref: &Reference{}, seen: map[xxh3.Uint128]bool{}}
 	for _, path := range c.Against.Paths {
 		if err := r.path(path); err != nil {
 			return nil, err
 		}
+	}
+	return r, nil
+}
+
+func readReference(c config.Config) (*Reference, error) {
+	r, err := readTexts(c)
+	if err != nil {
+		return nil, err
 	}
 	if len(r.ref.items) == 0 {
 		short := int64(0)
