@@ -8,6 +8,7 @@ Kinds of frames whose package is not installed are skipped.
 from __future__ import annotations
 
 import importlib.util
+import json
 import random
 import tempfile
 import unittest
@@ -111,6 +112,21 @@ class Frames(unittest.TestCase):
             self.assertEqual(run.table("fingerprints", ["doc_id"]).num_rows, 60)
             page = run.review(draw=10)
             self.assertIn("<html", page.read_text("utf-8"))
+
+    def test_against(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            dump, questions = Path(folder) / "dump.jsonl", Path(folder) / "questions.jsonl"
+            question = "Which is true? A bird that weighs less than a letter crosses the Sahara twice a year."
+            pages = [self.pages[0] + "\n" + question + "\n" + self.pages[1], self.pages[2]]
+            dump.write_text("".join(json.dumps({"id": str(i), "text": text}) + "\n" for i, text in enumerate(pages)), "utf-8")
+            questions.write_text(json.dumps({"id": "birds", "question": question}) + "\n", "utf-8")
+            run = neardup.run(dump, Path(folder) / "out", against=questions, settings={"against.action": "cut"})
+            self.assertEqual(run.against.select(["doc_id", "ref_id", "verdict"]).to_pylist(), [{"doc_id": "0", "ref_id": "birds", "verdict": "carries"}])
+            self.assertEqual(run.summary["against"]["cut"], 1)
+            clean = "".join(path.read_text("utf-8") for path in sorted((run.path / "clean").iterdir()))
+            self.assertNotIn("Sahara", clean)
+            self.assertEqual(len(clean.splitlines()), 2)
+            self.assertIn("Sahara", run.report().read_text("utf-8"))
 
 
 class Errors(unittest.TestCase):

@@ -16,6 +16,7 @@ from neardup._errors import error
 from neardup._run import Run
 
 Setting = Union[str, int, float, bool]
+Paths = Union[str, "os.PathLike[str]", Iterable[Union[str, "os.PathLike[str]"]]]
 Progress = Union[bool, Callable[[str], object]]
 
 
@@ -84,7 +85,7 @@ def settings(of: Mapping[str, Setting] | None) -> list[str]:
 
 
 def run(
-    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    inputs: Paths,
     out: str | os.PathLike[str],
     *,
     preset: str = "balanced",
@@ -94,17 +95,20 @@ def run(
     keep: str | None = None,
     library: str | os.PathLike[str] | None = None,
     night: str | None = None,
+    against: Paths | None = None,
     strict: bool = False,
     settings: Mapping[str, Setting] | None = None,
     progress: Progress = False,
 ) -> Run:
     """Run `neardup run` on files, folders or globs, and return the finished run.
 
+    With against the documents are not compared among themselves, but searched for the
+    texts of those files and folders: Run.against says what was found, and the clean
+    dump lacks it (settings={"against.action": "cut"} takes out only what was found).
+
     The same call again goes on with what an interrupted one left in out.
     """
-    if isinstance(inputs, (str, os.PathLike)):
-        inputs = [inputs]
-    arguments = ["run", *(os.fspath(path) for path in inputs), "--out", os.fspath(out), "--preset", preset]
+    arguments = ["run", *_paths(inputs), "--out", os.fspath(out), "--preset", preset]
     optional = {
         "--text-column": text,
         "--id-column": id,
@@ -116,10 +120,16 @@ def run(
     for flag, value in optional.items():
         if value is not None:
             arguments += [flag, str(value)]
+    for path in _paths(against or []):
+        arguments += ["--against", path]
     if strict:
         arguments.append("--strict")
     call([*arguments, *_settings(settings)], progress)
     return Run(Path(out))
+
+
+def _paths(of: Paths) -> list[str]:
+    return [os.fspath(path) for path in ([of] if isinstance(of, (str, os.PathLike)) else of)]
 
 
 _settings = settings  # the parameter of run has its name

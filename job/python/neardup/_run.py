@@ -50,6 +50,17 @@ class Run:
         """The documents that the clean dump leaves out, with the evidence of each."""
         return self.table("removed")
 
+    @property
+    def against(self) -> pa.Table:
+        """Of a run against a reference: what documents have of its texts, and where."""
+        return self.table("against")
+
+    def report(self) -> Path:
+        """Write the page that shows the run to a person, and return its path."""
+        from neardup._program import call
+
+        return Path(call(["report", str(self.path)]))
+
     def review(self, *, draw: int = 200) -> Path:
         """Draw pairs, write the page on which a person judges them, and return its path."""
         from neardup._program import call
