@@ -312,7 +312,7 @@ func TestPhrases(t *testing.T) {
 		item = slices.Concat(item, phrase, random(rng, 120, '一', 3000))
 	}
 	s := NewSearcher(index(t, item), Rules{Share: .7, Run: 300, Least: 48})
-	if hits := s.Search(doc); len(hits) > 0 || len(s.seeds) < 30 || s.promising(doc, item, s.seeds) {
+	if hits := s.Search(doc); len(hits) > 0 || len(s.seeds) < 30 || len(s.windows) > 0 {
 		t.Errorf("%d seeds, hits %+v", len(s.seeds), hits)
 	}
 	run := random(rng, 100, '一', 3000)
@@ -320,6 +320,67 @@ func TestPhrases(t *testing.T) {
 	s = NewSearcher(index(t, item), s.rules)
 	if hits := s.Search(doc); len(hits) != 1 || hits[0].Verdict != Shared || hits[0].Run != 100 {
 		t.Errorf("with a long run: %+v", hits)
+	}
+}
+
+// A run weighs what its own letters do, whatever stands around it: 100 letters of an
+// alphabet among Chinese ones are too few to be a hit, 100 Chinese ones in English are not.
+func TestMixedRun(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 9))
+	texts := func(run []uint32, n int, from rune, of int) (item, doc []uint32) {
+		sides := func() []uint32 {
+			return slices.Concat(random(rng, n, from, of), run, random(rng, n, from, of))
+		}
+		return sides(), sides()
+	}
+	for _, c := range []struct {
+		name string
+		run  []uint32
+		from rune
+		of   int
+		hits int
+	}{
+		{"150 letters among Chinese ones", random(rng, 150, 'a', 26), '一', 3000, 0},
+		{"300 letters among Chinese ones", random(rng, 300, 'a', 26), '一', 3000, 1},
+		{"99 Chinese letters in English", random(rng, 99, '一', 3000), 'a', 26, 0},
+		{"110 Chinese letters in English", random(rng, 110, '一', 3000), 'a', 26, 1},
+	} {
+		item, doc := texts(c.run, 2000, c.from, c.of)
+		s := NewSearcher(index(t, item), Rules{Share: .7, Run: 300, Least: 48})
+		if hits := s.Search(doc); len(hits) != c.hits {
+			t.Errorf("%s: hits %+v", c.name, hits)
+		}
+	}
+}
+
+// A book shares phrases with an item all over, and has it in one place, in two parts and
+// with edits: only there is it aligned.
+func TestBook(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 9))
+	var item, book []uint32
+	var phrases [][]uint32
+	for range 40 {
+		phrases = append(phrases, random(rng, 12, '一', 3000))
+		item = slices.Concat(item, phrases[len(phrases)-1], random(rng, 120, '一', 3000))
+	}
+	pages := func(n int) {
+		for range n {
+			book = slices.Concat(book, phrases[rng.IntN(len(phrases))], random(rng, 200, '一', 3000))
+		}
+	}
+	pages(500)
+	from := len(book)
+	half := len(item) / 2
+	book = slices.Concat(book, edited(rng, item[half:], .05, '一', 3000))
+	book = slices.Concat(book, random(rng, 2000, '一', 3000), edited(rng, item[:half], .05, '一', 3000))
+	to := len(book)
+	pages(500)
+	s := NewSearcher(index(t, item), Rules{Share: .7, Run: 300, Least: 48})
+	if hits := s.Search(book); len(hits) != 1 || hits[0].Verdict != Carries || hits[0].From < from-300 || hits[0].From > from || hits[0].To < to || hits[0].To > to+300 {
+		t.Errorf("hits %+v, want one from %d to %d", hits, from, to)
+	}
+	if len(s.windows) != 1 || s.windows[0].from < from-2*len(item) || s.windows[0].to > to+2*len(item) {
+		t.Errorf("windows %+v of %d letters", s.windows, len(book))
 	}
 }
 

@@ -53,6 +53,9 @@ type Searcher struct {
 	seeds   []seed
 	weight  int // of the document
 	aligner aligner
+	runs    []window // that the document and an item have in common
+	long    []window // those that weigh enough to be a hit
+	windows []window // where there may be one
 	group   group
 	hits    []Hit
 }
@@ -129,26 +132,34 @@ type part struct {
 // question and its answers, in whatever order, or a text of which one paragraph was
 // replaced.
 func (s *Searcher) settle(doc []uint32, seeds []seed) {
-	item := s.index.Item(int(seeds[0].item))
-	if !s.promising(doc, item, seeds) {
-		return
-	}
+	number := int(seeds[0].item)
+	item := s.index.Item(number)
+	s.promising(doc, item, seeds)
 	g := &s.group
 	g.parts = g.parts[:0]
 	done := 0 // letters of the document before have been aligned
-	for _, at := range seeds {
-		if int(at.doc) < done {
-			continue
+	apart := max(mostApart, len(item)/2)
+	for _, w := range s.windows {
+		for len(seeds) > 0 && int(seeds[0].doc) < w.from-apart {
+			seeds = seeds[1:]
 		}
-		p := s.align(doc, item, int(at.doc), int(at.end), done)
-		if len(g.parts) > 0 && (p.from-g.to() > max(mostApart, len(item)/2) || g.again(&p)) {
-			s.judge(doc, item, int(seeds[0].item))
-			g.parts = g.parts[:0]
+		for ; len(seeds) > 0 && int(seeds[0].doc) < w.to+apart; seeds = seeds[1:] {
+			at := seeds[0]
+			if int(at.doc) < done {
+				continue
+			}
+			p := s.align(doc, item, int(at.doc), int(at.end), done)
+			if len(g.parts) > 0 && (p.from-g.to() > apart || g.again(&p)) {
+				s.judge(doc, item, number)
+				g.parts = g.parts[:0]
+			}
+			g.parts = append(g.parts, p)
+			done = p.to
 		}
-		g.parts = append(g.parts, p)
-		done = p.to
 	}
-	s.judge(doc, item, int(seeds[0].item))
+	if len(g.parts) > 0 {
+		s.judge(doc, item, number)
+	}
 }
 
 // seenShare is the share of the shorter text that must stand in runs which both have, one
@@ -158,12 +169,17 @@ func (s *Searcher) settle(doc []uint32, seeds []seed) {
 // alphabet's, for e = .3 a fifth of Chinese.
 const seenShare = 20
 
-// promising reports whether a document and an item may be a hit, by the runs around their
-// seeds: one is long, or all together are more than the phrases that texts of one kind
-// share. To look at a run takes a hundredth of an alignment, or less.
-func (s *Searcher) promising(doc, item []uint32, seeds []seed) bool {
+// window is letters of a document.
+type window struct{ from, to int }
+
+// promising finds where a document and an item may have a hit, by the runs around their
+// seeds: where one weighs enough by itself, or those of a stretch twice as long as the item are together
+// more than the phrases that texts of one kind share. To look at a run takes a hundredth of
+// an alignment, or less.
+func (s *Searcher) promising(doc, item []uint32, seeds []seed) {
 	least := min(s.weight, s.index.weights[seeds[0].item])
-	seen, to := 0, 0 // letters of the document that stand in runs, and where the last one ends
+	s.windows, s.runs, s.long = s.windows[:0], s.runs[:0], s.long[:0]
+	seen, first, to := 0, 0, 0 // letters of the runs from the first on, and where the last one ends
 	for _, at := range seeds {
 		d, i := int(at.doc)+1, int(at.end)+1
 		if d <= to {
@@ -176,13 +192,29 @@ func (s *Searcher) promising(doc, item []uint32, seeds []seed) bool {
 		for on < min(len(doc)-d, len(item)-i) && doc[d+on] == item[i+on] {
 			on++
 		}
-		seen += min(back, d-to) + on
-		to = d + on
-		if s.rules.Run > 0 && heaviest*(back+on) >= s.rules.Run || seenShare*seen >= least {
-			return true
+		run := window{max(d-back, to), d + on}
+		to = run.to
+		s.runs = append(s.runs, run)
+		seen += run.to - run.from
+		for ; s.runs[first].from < to-2*len(item); first++ {
+			seen -= s.runs[first].to - s.runs[first].from
 		}
+		long := s.rules.Run > 0 && heaviest*(back+on) >= s.rules.Run && WeightOf(doc[d-back:to]) >= s.rules.Run
+		if long {
+			s.long = append(s.long, run)
+		}
+		switch {
+		case seenShare*seen >= least:
+			run.from = s.runs[first].from
+		case !long:
+			continue
+		}
+		for n := len(s.windows); n > 0 && run.from <= s.windows[n-1].to; n-- {
+			run.from = min(run.from, s.windows[n-1].from)
+			s.windows = s.windows[:n-1]
+		}
+		s.windows = append(s.windows, run)
 	}
-	return false
 }
 
 // mostApart is how many letters of a document may lie between parts of an item.
@@ -256,17 +288,10 @@ func (s *Searcher) judge(doc, item []uint32, number int) {
 		h.Verdict = Carries
 	case mostOf:
 		h.Verdict = Contained
-	case s.rules.Run > 0 && s.longRun(item, &h):
+	case slices.ContainsFunc(s.long, func(run window) bool { return run.from < h.To && h.From < run.to }):
 		h.Verdict = Shared
 	default:
 		return
 	}
 	s.hits = append(s.hits, h)
-}
-
-// longRun reports whether a hit's longest run weighs enough: as much a letter as
-// the item does there.
-func (s *Searcher) longRun(item []uint32, h *Hit) bool {
-	letters := item[h.ItemFrom:h.ItemTo]
-	return heaviest*h.Run >= s.rules.Run && h.Run*WeightOf(letters) >= s.rules.Run*len(letters)
 }
