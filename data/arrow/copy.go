@@ -21,9 +21,9 @@ import (
 // zstandard where any of the input's are compressed. Strings that are views become large
 // strings. keep is asked once for each row, in order, by the number of its file within
 // the split and its own within the file. What is written appears at path complete, or not
-// at all; the number of rows kept is returned. What the rows have
-// that those of the input have not, changes say; where they edit texts, the column of the
-// text holds plain strings, or bytes, and is no dictionary.
+// at all; the number of rows kept is returned. What the rows have that
+// those of the input have not, changes say. Where they edit texts, the column of the text
+// holds plain strings, or bytes, and is no dictionary.
 //
 // The files of a split of several have one schema ([SchemaOf]). One that cannot be read
 // has no row that is kept.

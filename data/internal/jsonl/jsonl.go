@@ -62,20 +62,21 @@ func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 }
 
 // Retexter writes lines with other texts. It is used by one goroutine.
-type Retexter struct{ reader }
+type Retexter struct{ lines reader }
 
 // NewRetexter returns a Retexter for lines of which a reader with such columns reads the
 // documents.
 func NewRetexter(c data.Columns) *Retexter {
-	r := &Retexter{reader{opts: data.ReaderOptions{Columns: c}}}
-	r.visit = r.field
-	r.wanted()
-	return r
+	t := &Retexter{reader{opts: data.ReaderOptions{Columns: c}}}
+	t.lines.visit = t.lines.field
+	t.lines.wanted()
+	return t
 }
 
 // Append appends line, a line that holds one object with a text, to dst, with another
 // text in place of its own. All else stays byte by byte.
-func (r *Retexter) Append(dst, line, text []byte) ([]byte, error) {
+func (t *Retexter) Append(dst, line, text []byte) ([]byte, error) {
+	r := &t.lines
 	r.line, r.found = line, [field.Fields]span{}
 	if err := object(line, r.visit); err != nil {
 		return dst, err
