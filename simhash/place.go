@@ -28,47 +28,78 @@ func appendLetters(dst []uint32, form []byte) []uint32 {
 	return dst
 }
 
-// Place returns where the letters first to last − 1, as Read counts them, are in
-// text: the characters (code points) from to to − 1. First must be less than last. A
-// letter that several characters make, such as one with an accent, has the place of
-// all of them.
+// Cursor tells where in a text letters are, from its beginning on. A letter that several
+// characters make, such as one with an accent, has the place of all of them.
 //
-// Place cuts the text before every character that never combines with the one before
-// it, as such pieces can be normalised one by one. That is slower than Read, and meant
-// for the few texts where something was found.
-func (l *LetterReader) Place(text []byte, first, last int) (from, to int) {
-	t, known := simplifiedForms(), letters()
-	from = -1
-	n, characters := 0, 0 // before the piece
-	for i := 0; i < len(text); {
-		r, size := decode(text[i:])
-		f, end, of := t.form(r), i+size, 1
-		for end < len(text) {
-			next, size := decode(text[end:])
-			if t.form(next)&formSlow == 0 {
-				break
-			}
-			end += size
-			of++
-		}
-		had := n
-		switch {
-		case of == 1 && f < formExpand:
-			if f < endOfLetters {
-				n += int(known[f>>5] >> (f & 31) & 1)
-			}
-		default:
-			l.form = t.append(l.form[:0], text[i:end], &l.scratch)
-			n += len(appendLetters(nil, l.form))
-		}
-		if from < 0 && n > first && n > had {
-			from = characters
-		}
-		characters += of
-		if n >= last {
-			return max(from, 0), characters
-		}
-		i = end
+// It cuts the text before every character that never combines with the one before it, as
+// such pieces can be normalised one by one. That is slower than Read, and meant for the
+// few texts where something was found.
+type Cursor struct {
+	reader *LetterReader
+	forms  *formTable
+	known  *letterBits
+	text   []byte
+	next   int // byte behind the piece
+
+	letters int // up to the piece's end
+	from    Place
+	to      Place
+}
+
+// Place is a place in a text.
+type Place struct {
+	Character int // code points before it
+	Byte      int
+}
+
+// Cursor returns a cursor at the beginning of a text. It uses the reader's buffers.
+func (l *LetterReader) Cursor(text []byte) *Cursor {
+	return &Cursor{reader: l, forms: simplifiedForms(), known: letters(), text: text}
+}
+
+// Start is where a letter begins, as Read counts them. The letters that a cursor is asked
+// for must ascend.
+func (c *Cursor) Start(letter int) Place {
+	for c.letters <= letter && c.step() {
 	}
-	return max(from, 0), characters
+	return c.from
+}
+
+// End is where the letters before the given one end.
+func (c *Cursor) End(letter int) Place {
+	for c.letters < letter && c.step() {
+	}
+	return c.to
+}
+
+// step goes to the next piece. It reports whether there is one.
+func (c *Cursor) step() bool {
+	if c.next == len(c.text) {
+		return false
+	}
+	t := c.forms
+	r, size := decode(c.text[c.next:])
+	f, end, of := t.form(r), c.next+size, 1
+	for end < len(c.text) {
+		next, size := decode(c.text[end:])
+		if t.form(next)&formSlow == 0 {
+			break
+		}
+		end += size
+		of++
+	}
+	l := c.reader
+	switch {
+	case of == 1 && f < formExpand:
+		if f < endOfLetters {
+			c.letters += int(c.known[f>>5] >> (f & 31) & 1)
+		}
+	default:
+		l.form = t.append(l.form[:0], c.text[c.next:end], &l.scratch)
+		c.letters += len(appendLetters(nil, l.form))
+	}
+	c.from = c.to
+	c.to = Place{c.from.Character + of, end}
+	c.next = end
+	return true
 }

@@ -26,7 +26,9 @@ func TestPlace(t *testing.T) {
 		}
 		first := rapid.IntRange(0, len(all)-1).Draw(t, "first")
 		last := rapid.IntRange(first+1, len(all)).Draw(t, "last")
-		from, to := l.Place([]byte(text), first, last)
+		c := l.Cursor([]byte(text))
+		begin, end := c.Start(first), c.End(last)
+		from, to := begin.Character, end.Character
 		var starts []int // bytes of the characters
 		for i := range text {
 			starts = append(starts, i)
@@ -34,6 +36,12 @@ func TestPlace(t *testing.T) {
 		starts = append(starts, len(text))
 		if from >= to || to >= len(starts) {
 			t.Fatalf("%q: letters %d to %d stand at %d to %d", text, first, last, from, to)
+		}
+		if begin.Byte != starts[from] || end.Byte != starts[to] {
+			t.Fatalf("%q: characters %d and %d at bytes %d and %d", text, from, to, begin.Byte, end.Byte)
+		}
+		if again := rapid.IntRange(last-1, len(all)-1).Draw(t, "again"); c.Start(again) != l.Cursor([]byte(text)).Start(again) || c.End(again+1) != l.Cursor([]byte(text)).End(again+1) {
+			t.Fatalf("%q: letter %d stands elsewhere behind letter %d", text, again, last)
 		}
 		before := len(l.Read(nil, []byte(text[:starts[from]])))
 		until := l.Read(nil, []byte(text[:starts[to]]))

@@ -372,14 +372,15 @@ func TestBook(t *testing.T) {
 	from := len(book)
 	half := len(item) / 2
 	book = slices.Concat(book, edited(rng, item[half:], .05, '一', 3000))
-	book = slices.Concat(book, random(rng, 2000, '一', 3000), edited(rng, item[:half], .05, '一', 3000))
+	pages(8)
+	book = slices.Concat(book, edited(rng, item[:half], .05, '一', 3000))
 	to := len(book)
 	pages(500)
 	s := NewSearcher(index(t, item), Rules{Share: .7, Run: 300, Least: 48})
 	if hits := s.Search(book); len(hits) != 1 || hits[0].Verdict != Carries || hits[0].From < from-300 || hits[0].From > from || hits[0].To < to || hits[0].To > to+300 {
 		t.Errorf("hits %+v, want one from %d to %d", hits, from, to)
 	}
-	if len(s.windows) != 1 || s.windows[0].from < from-2*len(item) || s.windows[0].to > to+2*len(item) {
+	if len(s.windows) != 1 || s.windows[0].From < from-2*len(item) || s.windows[0].To > to+2*len(item) {
 		t.Errorf("windows %+v of %d letters", s.windows, len(book))
 	}
 }
@@ -396,10 +397,21 @@ func FuzzSearch(f *testing.F) {
 			if h.From < 0 || h.From >= h.To || h.To > len(b) || h.ItemFrom < 0 || h.ItemFrom >= h.ItemTo || h.ItemTo > len(a) {
 				t.Fatalf("%+v of %d and %d letters", h, len(b), len(a))
 			}
+			last := h.From
+			for _, p := range h.Parts {
+				if p.From < last || p.To <= p.From || p.To > h.To {
+					t.Fatalf("%+v: parts", h)
+				}
+				last = p.To
+			}
+			if h.Parts[0].From != h.From || last != h.To {
+				t.Fatalf("%+v: the parts do not make the stretch", h)
+			}
 			if h.Equal > min(h.To-h.From, h.ItemTo-h.ItemFrom) || h.Run > h.Equal && len(s.group.parts) <= 1 {
 				t.Fatalf("%+v has more in common than there is", h)
 			}
-			if from, to := l.Place(doc, h.From, h.To); from < 0 || from >= to || to > len([]rune(string(doc))) {
+			c := l.Cursor(doc)
+			if from, to := c.Start(h.From), c.End(h.To); from.Byte >= to.Byte || from.Character >= to.Character || to.Byte > len(doc) || to.Character > len([]rune(string(doc))) {
 				t.Fatalf("%+v stands from %d to %d", h, from, to)
 			}
 		}

@@ -40,6 +40,7 @@ type Hit struct {
 	Run              int     // the longest run of them without an edit
 	Share            float64 // of the item's letters
 	Covered          float64 // of the document's letters
+	Parts            []Span  // of the stretch, in order: what the item has
 }
 
 // Searcher finds what documents and items have in common. It reuses its buffers, so
@@ -53,10 +54,11 @@ type Searcher struct {
 	seeds   []seed
 	weight  int // of the document
 	aligner aligner
-	runs    []window // that the document and an item have in common
-	long    []window // those that weigh enough to be a hit
-	windows []window // where there may be one
+	runs    []Span // that the document and an item have in common
+	long    []Span // those that weigh enough to be a hit
+	windows []Span // where there may be one
 	group   group
+	parts   []Span // of the hits
 	hits    []Hit
 }
 
@@ -77,7 +79,7 @@ func NewSearcher(x *Index, r Rules) *Searcher { return &Searcher{index: x, rules
 // place. They are valid until the next call. Of a longer document only the first 2³²
 // letters are searched.
 func (s *Searcher) Search(doc []uint32) []Hit {
-	s.hits, s.seeds = s.hits[:0], s.seeds[:0]
+	s.hits, s.seeds, s.parts = s.hits[:0], s.seeds[:0], s.parts[:0]
 	if uint64(len(doc)) > math.MaxUint32 {
 		doc = doc[:math.MaxUint32]
 	}
@@ -140,21 +142,27 @@ func (s *Searcher) settle(doc []uint32, seeds []seed) {
 	done := 0 // letters of the document before have been aligned
 	apart := max(mostApart, len(item)/2)
 	for _, w := range s.windows {
-		for len(seeds) > 0 && int(seeds[0].doc) < w.from-apart {
+		for len(seeds) > 0 && int(seeds[0].doc) < w.From-apart {
 			seeds = seeds[1:]
 		}
-		for ; len(seeds) > 0 && int(seeds[0].doc) < w.to+apart; seeds = seeds[1:] {
+		for ; len(seeds) > 0 && int(seeds[0].doc) < w.To+apart; seeds = seeds[1:] {
 			at := seeds[0]
 			if int(at.doc) < done {
 				continue
 			}
 			p := s.align(doc, item, int(at.doc), int(at.end), done)
-			if len(g.parts) > 0 && (p.from-g.to() > apart || g.again(&p)) {
-				s.judge(doc, item, number)
-				g.parts = g.parts[:0]
+			done = p.to
+			if len(g.parts) > 0 {
+				near := p.from-g.to() <= apart && len(g.parts) < mostParts
+				switch again := near && g.again(&p); {
+				case again && phrase*p.equal < g.equal():
+					continue
+				case again, !near:
+					s.judge(doc, item, number)
+					g.parts = g.parts[:0]
+				}
 			}
 			g.parts = append(g.parts, p)
-			done = p.to
 		}
 	}
 	if len(g.parts) > 0 {
@@ -169,8 +177,8 @@ func (s *Searcher) settle(doc []uint32, seeds []seed) {
 // alphabet's, for e = .3 a fifth of Chinese.
 const seenShare = 20
 
-// window is letters of a document.
-type window struct{ from, to int }
+// Span is letters of a document: from From to To − 1.
+type Span struct{ From, To int }
 
 // promising finds where a document and an item may have a hit, by the runs around their
 // seeds: where one weighs enough by itself, or those of a stretch twice as long as the item are together
@@ -192,12 +200,12 @@ func (s *Searcher) promising(doc, item []uint32, seeds []seed) {
 		for on < min(len(doc)-d, len(item)-i) && doc[d+on] == item[i+on] {
 			on++
 		}
-		run := window{max(d-back, to), d + on}
-		to = run.to
+		run := Span{max(d-back, to), d + on}
+		to = run.To
 		s.runs = append(s.runs, run)
-		seen += run.to - run.from
-		for ; s.runs[first].from < to-2*len(item); first++ {
-			seen -= s.runs[first].to - s.runs[first].from
+		seen += run.To - run.From
+		for ; s.runs[first].From < to-2*len(item); first++ {
+			seen -= s.runs[first].To - s.runs[first].From
 		}
 		long := s.rules.Run > 0 && heaviest*(back+on) >= s.rules.Run && WeightOf(doc[d-back:to]) >= s.rules.Run
 		if long {
@@ -205,12 +213,12 @@ func (s *Searcher) promising(doc, item []uint32, seeds []seed) {
 		}
 		switch {
 		case seenShare*seen >= least:
-			run.from = s.runs[first].from
+			run.From = s.runs[first].From
 		case !long:
 			continue
 		}
-		for n := len(s.windows); n > 0 && run.from <= s.windows[n-1].to; n-- {
-			run.from = min(run.from, s.windows[n-1].from)
+		for n := len(s.windows); n > 0 && run.From <= s.windows[n-1].To; n-- {
+			run.From = min(run.From, s.windows[n-1].From)
 			s.windows = s.windows[:n-1]
 		}
 		s.windows = append(s.windows, run)
@@ -235,6 +243,18 @@ func (s *Searcher) align(doc, item []uint32, d, i, after int) part {
 type group struct{ parts []part }
 
 func (g *group) to() int { return g.parts[len(g.parts)-1].to }
+
+// equal is how many letters its parts have in common with the item.
+func (g *group) equal() (n int) {
+	for i := range g.parts {
+		n += g.parts[i].equal
+	}
+	return n
+}
+
+// phrase is how many times as many letters as a part the others have, where it is a phrase
+// that stands near the item once more, and not the beginning of the item's next copy.
+const phrase = 16
 
 // fresh is how many letters of the item p has that no part of the first n has.
 func (g *group) fresh(p *part, n int) (letters int) {
@@ -262,11 +282,11 @@ func (g *group) fresh(p *part, n int) (letters int) {
 
 // again reports whether p repeats what the parts have of the item.
 func (g *group) again(p *part) bool {
-	return len(g.parts) >= mostParts || 2*g.fresh(p, len(g.parts)) < p.itemTo-p.itemFrom
+	return 2*g.fresh(p, len(g.parts)) < p.itemTo-p.itemFrom
 }
 
 // mostParts is how many parts are one.
-const mostParts = 64
+const mostParts = 1024
 
 // judge adds the group if it is a hit.
 func (s *Searcher) judge(doc, item []uint32, number int) {
@@ -288,10 +308,15 @@ func (s *Searcher) judge(doc, item []uint32, number int) {
 		h.Verdict = Carries
 	case mostOf:
 		h.Verdict = Contained
-	case slices.ContainsFunc(s.long, func(run window) bool { return run.from < h.To && h.From < run.to }):
+	case slices.ContainsFunc(s.long, func(run Span) bool { return run.From < h.To && h.From < run.To }):
 		h.Verdict = Shared
 	default:
 		return
 	}
+	first := len(s.parts)
+	for i := range g.parts {
+		s.parts = append(s.parts, Span{g.parts[i].from, g.parts[i].to})
+	}
+	h.Parts = s.parts[first:]
 	s.hits = append(s.hits, h)
 }

@@ -6,45 +6,26 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/clean"
 	"github.com/neardup/neardup/simhash/passage"
 )
 
-// appendCuts appends what the clean dump leaves out of a text to cuts: the stretches of
-// its hits in order, those that overlap as one. To a stretch belong the rest of the word
-// that it begins or ends in, marks that follow it, and quotes and brackets that it opens
-// with.
-func appendCuts(cuts []clean.Stretch, text []byte, hits []data.AgainstRow) []clean.Stretch {
-	type place struct{ from, to int64 } // characters
-	places := make([]place, len(hits))
-	for i := range hits {
-		places[i] = place{hits[i].From, hits[i].To}
-	}
-	slices.SortFunc(places, func(a, b place) int { return cmp.Compare(a.from, b.from) })
-	at, character := 0, int64(0) // a byte, and how many characters are before it
-	seek := func(to int64) int {
-		for ; character < to && at < len(text); character++ {
-			_, size := utf8.DecodeRune(text[at:])
-			at += size
-		}
-		return at
-	}
-	for len(places) > 0 {
-		p := places[0]
-		places = places[1:]
-		for len(places) > 0 && places[0].from <= p.to {
-			p.to = max(p.to, places[0].to)
-			places = places[1:]
-		}
-		c := widened(text, clean.Stretch{From: seek(p.from), To: seek(p.to)})
-		if n := len(cuts); n > 0 && c.From <= cuts[n-1].To {
+// widen returns what the clean dump leaves out of a text, in order, given what of it a
+// reference has: with the rest of the word that a stretch begins or ends in, marks that
+// follow it, and quotes and brackets that it opens with. Stretches that touch are one.
+func widen(cuts []clean.Stretch, text []byte) []clean.Stretch {
+	slices.SortFunc(cuts, func(a, b clean.Stretch) int { return cmp.Compare(a.From, b.From) })
+	n := 0
+	for _, c := range cuts {
+		c = widened(text, c)
+		if n > 0 && c.From <= cuts[n-1].To {
 			cuts[n-1].To = max(cuts[n-1].To, c.To)
 			continue
 		}
-		cuts = append(cuts, c)
+		cuts[n] = c
+		n++
 	}
-	return cuts
+	return cuts[:n]
 }
 
 // widened is a stretch with what belongs to it.

@@ -1,11 +1,11 @@
 package against
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/clean"
 )
 
@@ -27,26 +27,24 @@ func TestCuts(t *testing.T) {
 		{"\xff\xff «bad \xff bytes» x", "\xff\xff [bad \xff bytes] x"},
 	} {
 		var text strings.Builder
-		var hits []data.AgainstRow
+		var cuts []clean.Stretch
 		var open []int
-		characters := int64(0)
 		for rest := c.text; len(rest) > 0; {
 			r, size := utf8.DecodeRuneInString(rest)
 			switch r {
 			case '«':
-				open = append(open, len(hits))
-				hits = append(hits, data.AgainstRow{From: characters})
+				open = append(open, len(cuts))
+				cuts = append(cuts, clean.Stretch{From: text.Len()})
 			case '»':
-				hits[open[len(open)-1]].To = characters
+				cuts[open[len(open)-1]].To = text.Len()
 				open = open[:len(open)-1]
 			default:
 				text.WriteString(rest[:size])
-				characters++
 			}
 			rest = rest[size:]
 		}
 		marked, from := "", 0
-		for _, cut := range appendCuts(nil, []byte(text.String()), hits) {
+		for _, cut := range widen(cuts, []byte(text.String())) {
 			marked += text.String()[from:cut.From] + "[" + text.String()[cut.From:cut.To] + "]"
 			from = cut.To
 		}
@@ -61,35 +59,30 @@ func FuzzCuts(f *testing.F) {
 	f.Add([]byte("He said: \"to be\". 他說：“漏電”。"), uint8(3), uint8(9), uint8(5), uint8(2))
 	f.Add([]byte("\xff\xfe abc"), uint8(0), uint8(1), uint8(1), uint8(200))
 	f.Fuzz(func(t *testing.T, text []byte, from, n, from2, n2 uint8) {
-		characters := int64(utf8.RuneCount(text))
-		var hits []data.AgainstRow
+		var hits []clean.Stretch
 		for _, h := range [][2]uint8{{from, n}, {from2, n2}} {
-			row := data.AgainstRow{From: int64(h[0]), To: int64(h[0]) + int64(h[1])}
-			if row.To = min(row.To, characters); row.From < row.To {
-				hits = append(hits, row)
+			c := clean.Stretch{From: int(h[0]), To: min(int(h[0])+int(h[1]), len(text))}
+			if c.From < c.To {
+				hits = append(hits, c)
 			}
 		}
-		cuts := appendCuts(nil, text, hits)
 		covered, last := make([]bool, len(text)), -1
-		for _, c := range cuts {
+		for _, c := range widen(slices.Clone(hits), text) {
 			if c.From <= last || c.To <= c.From || c.To > len(text) {
-				t.Fatalf("%v of %d bytes", cuts, len(text))
+				t.Fatalf("%v of %d bytes", c, len(text))
 			}
 			last = c.To
 			for i := c.From; i < c.To; i++ {
 				covered[i] = true
 			}
 		}
-		at, character := 0, int64(0)
-		for ; at < len(text); character++ {
-			_, size := utf8.DecodeRune(text[at:])
-			for _, h := range hits {
-				if h.From <= character && character < h.To && !covered[at] {
-					t.Fatalf("character %d of %q is not cut: %v", character, text, cuts)
+		for _, h := range hits {
+			for i := h.From; i < h.To; i++ {
+				if !covered[i] {
+					t.Fatalf("byte %d of %q is not cut", i, text)
 				}
 			}
-			at += size
 		}
-		clean.AppendWithout(nil, text, cuts)
+		clean.AppendWithout(nil, text, widen(hits, text))
 	})
 }

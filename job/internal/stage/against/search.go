@@ -1,9 +1,11 @@
 package against
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/clean"
@@ -82,6 +84,7 @@ type referenceSearcher struct {
 	letters  simhash.LetterReader
 	form     []uint32
 	rest     []byte // of a text
+	order    []int  // of hits, by their places
 }
 
 func (r *Reference) searcher(a config.Against) *referenceSearcher {
@@ -93,29 +96,61 @@ func (r *Reference) searcher(a config.Against) *referenceSearcher {
 func (s *referenceSearcher) search(r *result, doc *data.Document) {
 	*r = result{r.hits[:0], r.cuts[:0], false}
 	s.form = s.letters.Read(s.form[:0], doc.Text)
-	for _, h := range s.searcher.Search(s.form) {
+	hits := s.searcher.Search(s.form)
+	for i := range hits {
+		h := &hits[i]
 		item := &s.ref.items[h.Item]
 		row := data.AgainstRow{
 			DocID: doc.ID, Set: s.ref.Sets[item.set].Name, RefID: item.id, Verdict: h.Verdict.String(),
 			Share: h.Share, DocShare: h.Covered, Run: int32(h.Run), Site: template.Site(doc.ID),
 		}
-		from, to := s.letters.Place(doc.Text, h.From, h.To)
-		row.From, row.To = int64(from), int64(to)
-		from, to = s.letters.Place(item.text, h.ItemFrom, h.ItemTo)
-		row.RefFrom, row.RefTo = int64(from), int64(to)
+		c := s.letters.Cursor(item.text)
+		row.RefFrom, row.RefTo = int64(c.Start(h.ItemFrom).Character), int64(c.End(h.ItemTo).Character)
 		r.hits = append(r.hits, row)
 		r.drop = r.drop || h.Verdict == passage.Copy || h.Verdict == passage.Contained
 	}
+	s.place(r, doc.Text, hits)
 	switch {
 	case len(r.hits) == 0 || s.config.Action == config.AgainstKeep:
-		r.drop = false
+		r.cuts, r.drop = r.cuts[:0], false
 	case s.config.Action == config.AgainstDrop:
 		r.drop = true
 	case !r.drop:
-		r.cuts = appendCuts(r.cuts, doc.Text, r.hits)
+		r.cuts = widen(r.cuts, doc.Text)
 		s.rest = clean.AppendWithout(s.rest[:0], doc.Text, r.cuts)
 		s.form = s.letters.Read(s.form[:0], s.rest)
 		r.drop = passage.WeightOf(s.form) < s.config.Least
+	}
+}
+
+// place says where in a document's text its hits are, and what of it they have. A cursor
+// goes over the text once for all hits that do not overlap.
+func (s *referenceSearcher) place(r *result, text []byte, hits []passage.Hit) {
+	s.order = s.order[:0]
+	for i := range hits {
+		s.order = append(s.order, i)
+	}
+	slices.SortFunc(s.order, func(a, b int) int { return cmp.Compare(hits[a].From, hits[b].From) })
+	var c *simhash.Cursor
+	done := 0 // letters that the cursor has passed
+	for _, i := range s.order {
+		h, row := &hits[i], &r.hits[i]
+		if c == nil || h.From < done {
+			c = s.letters.Cursor(text)
+		}
+		done = h.To
+		for k, p := range h.Parts {
+			from, to := c.Start(p.From), c.End(p.To)
+			if k == 0 {
+				row.From = int64(from.Character)
+			}
+			row.To = int64(to.Character)
+			if k > 0 && passage.WeightOf(s.form[h.Parts[k-1].To:p.From]) < s.config.Least {
+				r.cuts[len(r.cuts)-1].To = to.Byte
+				continue
+			}
+			r.cuts = append(r.cuts, clean.Stretch{From: from.Byte, To: to.Byte})
+		}
 	}
 }
 
