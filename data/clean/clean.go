@@ -2,7 +2,7 @@
 // form: JSONL lines and CSV rows byte by byte as they stand there, or decoded
 // if they are not UTF-8, the rows of Parquet and Arrow with all their columns. Of
 // formats that have no such form (WARC, WET) it writes JSONL. It can leave stretches of
-// a document's text out. It never decides which documents stay, and what of them.
+// a document's text out. It never decides which documents stay, or what of them.
 package clean
 
 import (
@@ -86,7 +86,6 @@ type Writer struct {
 
 	retext     *jsonl.Retexter // nil before a line is written without some of its text
 	textColumn int             // of CSV; unknown before a row is written so
-	text       []byte          // buffer
 
 	annotated bool
 	seen      []seen // of the kept rows that are copied

@@ -43,7 +43,7 @@ func AppendWithout(dst, text []byte, cuts []Stretch) []byte {
 const blanks = " \t\u3000"
 
 // raw is a document in the form of the input, or its text where there is none, without
-// stretches of the text. It is valid until the next call.
+// stretches of the text.
 func (w *Writer) raw(doc *data.Document, cuts []Stretch) ([]byte, error) {
 	own, form := doc.Text, w.split.Format
 	if form == source.FormatJSONL || form == source.FormatCSV || form == source.FormatTSV {
@@ -52,24 +52,24 @@ func (w *Writer) raw(doc *data.Document, cuts []Stretch) ([]byte, error) {
 	if len(cuts) == 0 {
 		return own, nil
 	}
-	w.text = AppendWithout(w.text[:0], doc.Text, cuts)
+	text := AppendWithout(nil, doc.Text, cuts)
 	switch form {
 	case source.FormatJSONL:
 		if w.retext == nil {
 			w.retext = jsonl.NewRetexter(w.options.Columns)
 		}
-		return w.retext.Append(nil, own, w.text)
+		return w.retext.Append(nil, own, text)
 	case source.FormatCSV, source.FormatTSV:
-		return w.row(own)
+		return w.row(own, text)
 	}
-	return w.text, nil
+	return text, nil
 }
 
 // unknown stands for a column that was not looked for.
 const unknown = -2
 
-// row is a row of CSV with w.text in place of its own.
-func (w *Writer) row(own []byte) (row []byte, err error) {
+// row is a row of CSV with another text in place of its own.
+func (w *Writer) row(own, text []byte) (row []byte, err error) {
 	if w.textColumn == unknown {
 		o := w.options
 		o.Memory = nil // who reads the split may hold all there is
@@ -82,7 +82,7 @@ func (w *Writer) row(own []byte) (row []byte, err error) {
 			row = append(row, comma(w.split))
 		}
 		if i == w.textColumn {
-			cell = fmt.Appendf(nil, `"%s"`, bytes.ReplaceAll(w.text, []byte(`"`), []byte(`""`)))
+			cell = fmt.Appendf(nil, `"%s"`, bytes.ReplaceAll(text, []byte(`"`), []byte(`""`)))
 		}
 		row = append(row, cell...)
 	}

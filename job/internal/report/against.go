@@ -22,6 +22,7 @@ import (
 	"github.com/neardup/neardup/job/internal/runs"
 	"github.com/neardup/neardup/job/internal/show"
 	"github.com/neardup/neardup/job/internal/stage/against"
+	"github.com/neardup/neardup/simhash/passage"
 )
 
 // Against is a finished run against a reference as its page shows it.
@@ -86,19 +87,19 @@ type againstScan struct {
 	sets         map[string]*sampled
 	texts, sites *tally
 	shares       [alikeBins]int64
-	last         data.AgainstRow // the row before
+	last         data.AgainstRow // the row before; its Row is data.NoRow before the first
 }
 
 // row counts a hit.
 func (s *againstScan) row(r *data.AgainstRow) {
-	again := s.last.DocID != nil && s.last.Row == r.Row
+	again := s.last.Row == r.Row
 	if !again {
 		s.sites.add(r.Site, counts{Documents: 1})
 	}
 	if !again || s.last.Set != r.Set || string(s.last.RefID) != string(r.RefID) {
 		s.texts.add([]byte(r.Set+betweenSites+string(r.RefID)), counts{Documents: 1})
 	}
-	s.last = data.AgainstRow{DocID: []byte{}, Set: r.Set, RefID: append(s.last.RefID[:0], r.RefID...), Row: r.Row}
+	s.last = data.AgainstRow{Set: r.Set, RefID: append(s.last.RefID[:0], r.RefID...), Row: r.Row}
 	s.shares[min(max(int(r.Share*(alikeBins-1)+1e-9), 0), alikeBins-1)]++
 	of := s.sets[r.Set]
 	if of == nil {
@@ -121,9 +122,9 @@ func (s *againstScan) row(r *data.AgainstRow) {
 // strength is how much is in common, by what the verdict rests on.
 func strength(r *data.AgainstRow) float64 {
 	switch r.Verdict {
-	case "contained":
+	case passage.Contained.String():
 		return r.DocShare
-	case "shared":
+	case passage.Shared.String():
 		return float64(r.Run)
 	}
 	return r.Share
@@ -139,7 +140,7 @@ func ReadAgainst(ctx context.Context, path string, o Options) (*Against, error) 
 	if a.finished, err = readFinished(path, cfg); err != nil {
 		return nil, err
 	}
-	s := &againstScan{rng: rand.New(rand.NewPCG(1, 2)), sets: map[string]*sampled{}, texts: newTally(heaviestSites), sites: newTally(heaviestSites)}
+	s := &againstScan{rng: rand.New(rand.NewPCG(1, 2)), sets: map[string]*sampled{}, texts: newTally(heaviestSites), sites: newTally(heaviestSites), last: data.AgainstRow{Row: data.NoRow}}
 	advance := o.Pass.Begin(int64(len(manifest.Splits)), "splits")
 	for task := range manifest.Splits {
 		table := filepath.Join(path, rundir.Against, rundir.PartName(task, ".parquet"))
