@@ -208,7 +208,7 @@ func TestAccuracy(t *testing.T) {
 				continue
 			}
 			for i, text := range corpus(t, c.file, c.key) {
-				if testing.Short() && i%4 > 0 {
+				if testing.Short() && i%16 > 0 {
 					continue
 				}
 				for _, name := range s.encodings {

@@ -94,6 +94,9 @@ func TestSameAsBare(t *testing.T) {
 
 // TestTraps gives both segmenters what gojieba drops or cuts short.
 func TestTraps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("loads the dictionary once more")
+	}
 	d, s := load(t)
 	ours := d.NewCutter(true)
 	for _, text := range []string{
@@ -139,6 +142,9 @@ func TestTemporaryDirectory(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
+	if testing.Short() {
+		t.Skip("loads the dictionary once more")
+	}
 	d, _ := load(t)
 	s, err := gojieba.New(d)
 	if err != nil {

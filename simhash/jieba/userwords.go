@@ -40,8 +40,11 @@ func (d *Dictionary) WithUserWords(words []UserWord) (*Dictionary, error) {
 	n := plain(d.base, d.words)
 	n.words, n.lexicon = d.words, d.lexicon
 	keys := make([][]uint16, d.words, d.words+len(words))
+	codes := make([]uint16, 0, 3*d.words) // of most words
 	for id := range keys {
-		keys[id] = appendCodes(nil, d.Word(int32(id)), d.code)
+		from := len(codes)
+		codes = d.speller.AppendCodes(codes, int32(id), d.check)
+		keys[id] = codes[from:len(codes):len(codes)]
 	}
 
 	// The new ones, which may have new characters.

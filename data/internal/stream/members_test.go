@@ -236,6 +236,9 @@ func (b *budget) Give(n int64) { b.left += n }
 // TestWindow: a window is taken from the memory there is if the text needs one,
 // and no larger one than the text; what needs more is left out by name.
 func TestWindow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("packs and unpacks 20 MB of noise")
+	}
 	var b bytes.Buffer
 	w, err := zstd.NewWriter(&b, zstd.WithWindowSize(zstd.MaxWindowSize), zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true))
 	if err != nil {
