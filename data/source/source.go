@@ -14,8 +14,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/data"
@@ -275,19 +278,20 @@ func Expand(args []string, o ExpandOptions) ([]data.Split, error) {
 	}
 	var splits []data.Split
 	strange := "" // what to do about the first of them
-	for _, path := range paths {
-		s, err := found.splitsOf(path, o)
-		if found.met[path] && errors.Is(err, ErrFormat) {
-			if o.Ignored != nil && !aside(path) {
-				o.Ignored(path)
+	for some := range slices.Chunk(paths, atOnce) {
+		for i, f := range found.eachSplits(some, o) {
+			if path := some[i]; found.met[path] && errors.Is(f.err, ErrFormat) {
+				if o.Ignored != nil && !aside(path) {
+					o.Ignored(path)
+				}
+				strange = cmp.Or(strange, noDumps[strings.ToLower(filepath.Ext(path))])
+				continue
 			}
-			strange = cmp.Or(strange, noDumps[strings.ToLower(filepath.Ext(path))])
-			continue
+			if f.err != nil {
+				return nil, forbidden(f.err)
+			}
+			splits = append(splits, f.splits...)
 		}
-		if err != nil {
-			return nil, forbidden(err)
-		}
-		splits = append(splits, s...)
 	}
 	if len(splits) == 0 {
 		return nil, fmt.Errorf("%w: no file in %s has a format that is read: %s", ErrNoInput, strings.Join(args, " "), o.remedy(cmp.Or(strange, "name files of one of "+formatList+", or say with --format what they are")))
@@ -307,21 +311,41 @@ func forbidden(err error) error {
 // once drops paths that name the same file as an earlier one: written
 // differently, or through a link.
 func once(paths []string) []string {
-	seen := make(map[string]bool)
+	seen := make(map[string]bool, len(paths))
+	folders := make(map[string]string) // where they are, without links
 	return slices.DeleteFunc(paths, func(path string) bool {
 		key := path
 		if path != "-" && !object.Is(path) {
-			if abs, err := filepath.Abs(path); err == nil {
-				key = abs
-			}
-			if real, err := filepath.EvalSymlinks(key); err == nil {
-				key = real
-			}
+			key = real(path, folders)
 		}
 		again := seen[key]
 		seen[key] = true
 		return again
 	})
+}
+
+// real returns where a file is, without links. It notes in folders where its folder is:
+// a million files have few folders.
+func real(path string, folders map[string]string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode()&fs.ModeSymlink != 0 {
+		if there, err := filepath.EvalSymlinks(path); err == nil {
+			return there
+		}
+		return path
+	}
+	folder, name := filepath.Split(path)
+	there, known := folders[folder]
+	if !known {
+		if there, err = filepath.EvalSymlinks(folder); err != nil {
+			there = folder
+		}
+		folders[folder] = there
+	}
+	return filepath.Join(there, name)
 }
 
 // listing is what is known of the files that were found.
@@ -468,9 +492,66 @@ func walk(dir string, skip func(string) bool) ([]string, error) {
 // of the others, if it does.
 const lookedInto = 100
 
-// splitsOf returns the splits of the file at path.
-func (l listing) splitsOf(path string, o ExpandOptions) ([]data.Split, error) {
-	split := data.Split{Path: path, Format: o.Format, Size: -1, End: -1}
+// opened is how many files are looked into at the same time, at least: a file system on
+// the network takes a while to open one. So many as atOnce are, before their splits join
+// the others.
+const (
+	opened = 8
+	atOnce = 4096
+)
+
+// ofFile is what a file turned out to be: splits, or an error.
+type ofFile struct {
+	splits []data.Split
+	err    error
+}
+
+// eachSplits returns what the files at the paths are, in that order. It looks into no
+// more of them after an error that is not one of a file's format; files before that one
+// may then have been left out, too.
+func (l listing) eachSplits(paths []string, o ExpandOptions) []ofFile {
+	of := make([]ofFile, len(paths))
+	formats := make([]string, len(paths)) // those that names tell
+	for i, path := range paths {
+		formats[i] = l.formatByName(path, o)
+	}
+	var failed atomic.Bool
+	var wait sync.WaitGroup
+	workers := max(opened, runtime.GOMAXPROCS(0))
+	for w := range workers {
+		wait.Go(func() {
+			for i := w; i < len(paths) && !failed.Load(); i += workers {
+				of[i].splits, of[i].err = l.splitsOf(paths[i], formats[i], o)
+				if of[i].err != nil && !(l.met[paths[i]] && errors.Is(of[i].err, ErrFormat)) {
+					failed.Store(true)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	return of
+}
+
+// formatByName returns the format of an object that need not be looked into, else "".
+func (l listing) formatByName(path string, o ExpandOptions) string {
+	info, listed := l.objects[path]
+	if !listed || info.Size < 0 || info.Size >= o.SplitBytes/4 {
+		return ""
+	}
+	format, ext := named(path)
+	if format = cmp.Or(o.Format, format); !together(format) {
+		return ""
+	}
+	if l.looked[ext]++; l.looked[ext] > lookedInto {
+		return format
+	}
+	return ""
+}
+
+// splitsOf returns the splits of the file at path. format is that of an object which is
+// not to be looked into, else "".
+func (l listing) splitsOf(path, format string, o ExpandOptions) ([]data.Split, error) {
+	split := data.Split{Path: path, Format: cmp.Or(format, o.Format), Size: -1, End: -1}
 	if path == "-" {
 		if split.Format == "" {
 			split.Format = FormatJSONL
@@ -488,14 +569,8 @@ func (l listing) splitsOf(path string, o ExpandOptions) ([]data.Split, error) {
 		return nil, fmt.Errorf("%w: %s is a pipe, a socket or a device: name a file, or - for standard input", ErrFormat, path)
 	}
 	split.Size = info.Size
-	if listed && split.Size < o.SplitBytes/4 {
-		format, ext := named(path)
-		if format = cmp.Or(split.Format, format); together(format) {
-			if l.looked[ext]++; l.looked[ext] > lookedInto {
-				split.Format = format
-				return []data.Split{split}, nil
-			}
-		}
+	if format != "" {
+		return []data.Split{split}, nil
 	}
 	f, err := info.Open()
 	if err != nil {

@@ -77,6 +77,47 @@ func TestExpand(t *testing.T) {
 	}
 }
 
+// TestManyFiles: files that are looked into at the same time come in the order of their
+// paths, and the first of them that cannot be read is named.
+func TestManyFiles(t *testing.T) {
+	files := map[string]string{}
+	var want, strange []string
+	for i := range 5000 {
+		path := fmt.Sprintf("d/%02d/%04d", i/100, i)
+		switch {
+		case i%7 == 0:
+			path += ".txt"
+			files[path], strange = "words", append(strange, path)
+		case i%3 == 0:
+			path += ".csv"
+			files[path], want = "text\nx\n", append(want, path+" csv")
+		default:
+			path += ".jsonl"
+			files[path], want = line, append(want, path+" jsonl")
+		}
+	}
+	lay(t, files)
+	if err := os.Symlink("d/03", "linked"); err != nil {
+		t.Fatal(err)
+	}
+	expand := func() (got, ignored []string, err error) {
+		splits, err := source.Expand([]string{"d", "linked"}, source.ExpandOptions{Ignored: func(path string) { ignored = append(ignored, path) }})
+		for _, s := range splits {
+			got = append(got, s.Path+" "+s.Format)
+		}
+		return got, ignored, err
+	}
+	if got, ignored, err := expand(); err != nil || !slices.Equal(got, want) || !slices.Equal(ignored, strange) {
+		t.Errorf("%d splits, %d files ignored, %v; want %d and %d in order", len(got), len(ignored), err, len(want), len(strange))
+	}
+	if err := os.WriteFile("d/46/bad.arc", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := expand(); !errors.Is(err, source.ErrRefused) || !strings.Contains(err.Error(), "d/46/bad.arc") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestExpandRefuses(t *testing.T) {
 	lay(t, map[string]string{
 		"a.arc.gz": string(gzipped([]byte("filedesc://a.arc 0.0.0.0 20080430204825 text/plain 1300\n"))), "b.arc": "anything", "c.warc.wat.gz": string(gzipped([]byte("WARC/1.0\r\n"))),
