@@ -522,7 +522,7 @@ func (l listing) eachSplits(paths []string, o ExpandOptions) []ofFile {
 		wait.Go(func() {
 			for i := w; i < len(paths) && !failed.Load(); i += workers {
 				of[i].splits, of[i].err = l.splitsOf(paths[i], formats[i], o)
-				if of[i].err != nil && !(l.met[paths[i]] && errors.Is(of[i].err, ErrFormat)) {
+				if err := of[i].err; err != nil && (!l.met[paths[i]] || !errors.Is(err, ErrFormat)) {
 					failed.Store(true)
 				}
 			}
