@@ -1,6 +1,8 @@
 // Package plan looks at a sample of a dump and says what a run over it would
 // take and find: documents, time and memory by preset, and the precision and
-// recall of each, measured on duplicates planted into the sample itself.
+// recall of each, measured on duplicates planted into the sample itself. Of a run
+// against a reference it says the same, without presets, and how many documents of
+// the sample have something of the reference.
 //
 // What it says of time comes from the processor time of the sample on this
 // machine, and from the cost model of the matching kernel; it is an estimate
@@ -64,7 +66,8 @@ type Plan struct {
 	Why           string         `json:"why"`
 	Memory        string         `json:"memory"` // what to give --memory
 
-	Library *earlier `json:"library,omitempty"` // nil without one
+	Library *earlier   `json:"library,omitempty"` // nil without one
+	Against *reference `json:"against,omitempty"` // of a run against a reference; then there are no presets
 }
 
 // earlier is what a library has of the nights before.
@@ -173,6 +176,9 @@ func New(ctx context.Context, cfg config.Config, inputs []string, o Options) (*P
 		return nil, err
 	}
 	p := s.plan
+	if cfg.Against.On() {
+		return p, s.against(ctx, o)
+	}
 	if p.Library, err = open(cfg); err != nil {
 		return nil, err
 	}
@@ -265,7 +271,8 @@ type sampler struct {
 	perByte  float64    // documents; a split counts by its size
 	reading  float64    // seconds of one core, for a document
 	printing [2]float64 // the same for fingerprints without and with sketches
-	packing  float64    // the same for compressing the text again
+	packs    bool       // the clean dump is compressed, as the input is
+	packing  float64    // seconds of one core for it, for a document
 	packed   float64    // bytes of a document in the clean dump
 	ids      float64    // bytes of a document's id
 	sites    float64    // share of the sample that is of a site
@@ -482,9 +489,12 @@ func (s *sampler) look(o Options) (err error) {
 		}
 		s.printing[pass%2] = (spent() - began) / float64(len(s.docs))
 	}
-	if err := s.pack(); err != nil {
-		return err
-	}
+	s.plan.Characters = float64(characters) / float64(len(s.docs))
+	return s.weigh()
+}
+
+// weigh packs the sample, and says what its texts and ids take.
+func (s *sampler) weigh() error {
 	text, ids, sites := 0, 0, 0
 	for i := range s.docs {
 		if len(template.Site(s.docs[i].ID)) > 0 {
@@ -496,8 +506,7 @@ func (s *sampler) look(o Options) (err error) {
 	s.plan.TextBytes = float64(text) / float64(len(s.docs))
 	s.ids = float64(ids) / float64(len(s.docs))
 	s.sites = float64(sites) / float64(len(s.docs))
-	s.plan.Characters = float64(characters) / float64(len(s.docs))
-	return nil
+	return s.pack()
 }
 
 // view keeps the view of a row that has something to compare, and is like no other.
@@ -534,6 +543,7 @@ func (s *sampler) pack() error {
 		}
 		pack.Writer, pack.Closer = z, z
 	}
+	s.packs = pack.Writer != io.Writer(packed)
 	began := spent()
 	for i := range s.docs {
 		d := &s.docs[i]
@@ -561,6 +571,16 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// atOnce returns how many cores there are, splits that are read at the same time, and
+// readers of them.
+func (s *sampler) atOnce(workers int) (cores, splits, readers float64) {
+	cores, splits = float64(workers), float64(min(workers, s.splits))
+	if s.format == source.FormatWARC || s.format == source.FormatWET {
+		return cores, splits, cores // a split is read by all
+	}
+	return cores, splits, splits
+}
+
 // preset estimates what a preset takes.
 func (s *sampler) preset(ctx context.Context, name string, workers int) (preset, error) {
 	cfg, err := s.cfg.WithPreset(name)
@@ -573,12 +593,7 @@ func (s *sampler) preset(ctx context.Context, name string, workers int) (preset,
 		verified = 1
 	}
 	n := float64(s.plan.Documents)
-	cores := float64(workers)
-	splits := float64(min(workers, s.splits)) // that are read at once
-	readers := splits
-	if s.format == source.FormatWARC || s.format == source.FormatWET {
-		readers = cores // a split is read by all
-	}
+	cores, splits, readers := s.atOnce(workers)
 	p := preset{Name: name, Distance: m.Distance, verified: m.Sketched()}
 	// A split's reader and the fingerprinters work at the same time.
 	p.Fingerprint = max(s.reading*n/readers, (s.reading+s.printing[verified])*n/cores) + s.learn*(s.reading+s.printing[verified])*n/cores
@@ -593,7 +608,15 @@ func (s *sampler) preset(ctx context.Context, name string, workers int) (preset,
 		return p, err
 	}
 	p.Match += met.seconds(n, s.plan.TextBytes) / cores
-	p.Memory = s.memory(n, splits, cores, documentMemory[verified]+sampleMemory*met.shared, verified)
+	reader, ok := readerMemory[s.format]
+	if !ok {
+		reader = lineReader
+	}
+	group := min(groupMemory, tableDisk[verified]*n/float64(s.splits)) // pages wait for the end of their row group
+	p.Memory = s.memory(holds{
+		start: startMemory, kept: lexiconMemory, core: printerMemory, split: reader + writerMemory + group,
+		document: documentMemory[verified] + sampleMemory*met.shared, texts: 1,
+	}, n, splits, cores)
 	again := s.reading // of a text, when it is read again
 	if source.Extracts(s.format) {
 		again = s.packing * unpackShare
@@ -630,24 +653,19 @@ func (s *sampler) preset(ctx context.Context, name string, workers int) (preset,
 	return p, nil
 }
 
-// memory estimates the peak memory of a run over n documents, so many splits at
-// once, whose joins hold so many bytes for each document.
-func (s *sampler) memory(n, splits, cores, joined float64, verified int) int64 {
+// holds is what a run holds in memory, in bytes: at its start, and of that for good;
+// for each core, split at work and document; and of a batch of documents, in texts.
+type holds struct{ start, kept, core, split, document, texts float64 }
+
+// memory estimates the peak memory of a run over n documents, so many splits at once.
+func (s *sampler) memory(h holds, n, splits, cores float64) int64 {
 	const batchDocuments, batchBytes = 256, 1 << 20 // as of the stages that read
-	reader, ok := readerMemory[s.format]
-	if !ok {
-		reader = lineReader
-	}
 	batches := (2*cores + 2) * longestTexts * min(batchBytes, batchDocuments*s.plan.TextBytes)
-	group := min(groupMemory, tableDisk[verified]*n/float64(s.splits)) // pages wait for the end of their row group
-	split := reader + writerMemory + group + batches
 	bytes := max(n*s.plan.TextBytes, float64(s.plan.Bytes))
-	split = min(split, smallFile*bytes/float64(s.splits))
-	printers := cores * printerMemory
-	held := lexiconMemory + max(splits*split+printers, joined*n)
-	ballast := float64(machine.Ballast(s.cfg.Execution.MemoryLimit()))
-	most := ballast + 2*held
-	taken := startMemory + float64(s.splits)*split + printers + (garbageDocument+joined)*n // if nothing were collected
+	split := min(h.split+h.texts*batches, smallFile*bytes/float64(s.splits))
+	core := cores * h.core
+	most := float64(machine.Ballast(s.cfg.Execution.MemoryLimit())) + 2*(h.kept+max(splits*split+core, h.document*n))
+	taken := h.start + float64(s.splits)*split + core + (garbageDocument+h.document)*n // if nothing were collected
 	if source.Extracts(s.format) {
 		taken += garbagePages * float64(s.plan.Bytes)
 	}
@@ -725,8 +743,11 @@ func (p *Plan) recommend() {
 	r := p.Presets[best]
 	p.Recommended = r.Name
 	p.Why = fmt.Sprintf("of the planted duplicates it finds %.1f %%, and %.1f %% of what it reports is right; no costlier preset is better beyond the noise of the sample", 100*r.Recall.Value, 100*r.Precision.Value)
-	p.Memory = fmt.Sprintf("%dMiB", (r.Memory+r.Memory/4)>>20)
+	p.Memory = memorySetting(r.Memory)
 }
+
+// memorySetting is the cap to give a run that takes so many bytes.
+func memorySetting(bytes int64) string { return fmt.Sprintf("%dMiB", (bytes+bytes/4)>>20) }
 
 func (r *preset) f1() float64 { return eval.F1(r.Precision.Value, r.Recall.Value) }
 

@@ -94,6 +94,60 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// TestAgainst: of a run against a reference a plan says what it takes and finds, and has
+// no presets.
+func TestAgainst(t *testing.T) {
+	dir, err := dump(3000, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	dumped, err := os.ReadFile(filepath.Join(dir, "part-1.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, _, _ := strings.Cut(string(dumped), "\n") // a document of the sample
+	evals := filepath.Join(t.TempDir(), "evals.jsonl")
+	if err := os.WriteFile(evals, []byte(line+"\n"+line+"\n{\"text\":\"short\"}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg := config.Default()
+	cfg.Against.Paths = []string{evals}
+	look := func() *plan.Plan {
+		t.Helper()
+		p, err := plan.New(context.Background(), cfg, []string{dir}, plan.Options{Documents: 600, Workers: 2, Pass: func(int64, string) func(int64) { return func(int64) {} }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	p := look()
+	a := p.Against
+	if a == nil || len(p.Presets) > 0 || p.Documents != 3000 || p.Sampled != 600 || p.TextBytes < 400 || p.Characters != p.TextBytes {
+		t.Fatalf("%+v", p)
+	}
+	if s := a.Sets; len(s) != 1 || s[0].Name != "evals.jsonl" || s[0].Texts != 1 || s[0].Short != 1 || s[0].Repeated != 1 {
+		t.Errorf("%+v", s)
+	}
+	if a.Hits.Have != 1 || a.Hits.Of != 600 || a.Left.Have != 1 {
+		t.Errorf("hits %+v, left out %+v", a.Hits, a.Left)
+	}
+	if !(a.Load > 0 && a.Search > 0 && a.Clean > 0) || a.CPU < a.Total || a.CPU > 2.01*a.Total || a.Disk < p.Bytes/2 || a.Disk > 2*p.Bytes || a.Memory < 80<<20 || a.Memory > 200<<20 {
+		t.Errorf("%+v", a)
+	}
+	if _, err := config.ParseBytes(p.Memory); err != nil {
+		t.Error(err)
+	}
+	cfg.Against.Action, cfg.Output.Clean = config.AgainstKeep, false
+	if a := look().Against; a.Hits.Have != 1 || a.Left.Have != 0 || a.Clean != 0 || a.Disk > 10_000 {
+		t.Errorf("without a clean dump: %+v", a)
+	}
+	cfg.Against.Paths = []string{filepath.Join(dir, "none")}
+	if _, err := plan.New(context.Background(), cfg, []string{dir}, plan.Options{}); !errors.As(err, new(*config.SettingError)) {
+		t.Errorf("no reference: %v", err)
+	}
+}
+
 // TestRecommended keeps the default unless another preset is better beyond the
 // noise of the sample, or as good beyond it and cheaper.
 func TestRecommended(t *testing.T) {

@@ -35,10 +35,10 @@ type Reference struct {
 
 // ReferenceSet is the records of a file, or the texts of a folder.
 type ReferenceSet struct {
-	Name     string
-	Texts    int64 // that are looked for
-	Short    int64 // not looked for: fewer letters than against.least
-	Repeated int64 // not looked for: the same letters as an earlier text
+	Name     string `json:"set"`
+	Texts    int64  `json:"texts"`    // that are looked for
+	Short    int64  `json:"short"`    // not looked for: fewer letters than against.least
+	Repeated int64  `json:"repeated"` // not looked for: the same letters as an earlier text
 }
 
 type referenceItem struct {
@@ -48,7 +48,7 @@ type referenceItem struct {
 
 // Read reads the job's reference, once: every task searches the same.
 func Read(job *engine.Job) (*Reference, error) {
-	shared, err := job.Shared(stage.Against, func() (any, error) { return readReference(job.Config) })
+	shared, err := job.Shared(stage.Against, func() (any, error) { return Load(job.Config) })
 	ref, _ := shared.(*Reference)
 	return ref, err
 }
@@ -93,7 +93,8 @@ func readTexts(c config.Config) (*referenceReader, error) {
 	return r, nil
 }
 
-func readReference(c config.Config) (*Reference, error) {
+// Load reads the reference that the settings name.
+func Load(c config.Config) (*Reference, error) {
 	r, err := readTexts(c)
 	if err != nil {
 		return nil, err

@@ -87,6 +87,16 @@ type referenceSearcher struct {
 	order    []int  // of hits, by their places
 }
 
+// Searcher returns what tells the hits of a document, and whether the clean dump leaves
+// it out, as the stage does. The hits are good until the next call.
+func (r *Reference) Searcher(a config.Against) func(doc *data.Document) (hits []data.AgainstRow, drop bool) {
+	s, found := r.searcher(a), &result{}
+	return func(doc *data.Document) ([]data.AgainstRow, bool) {
+		s.search(found, doc)
+		return found.hits, found.drop
+	}
+}
+
 func (r *Reference) searcher(a config.Against) *referenceSearcher {
 	return &referenceSearcher{ref: r, config: a, searcher: passage.NewSearcher(r.index, passage.Rules{Share: a.Share, Run: a.Run, Least: a.Least})}
 }
