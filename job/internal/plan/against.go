@@ -42,6 +42,10 @@ const (
 // searchedParquet is what a reader of Parquet holds.
 const searchedParquet = 18 << 20
 
+// checkShare is what it takes to unpack lines once more, which a run does before it
+// believes them, of what packing them takes.
+const checkShare = 0.5
+
 // hitDisk is what a hit takes in the table, in bytes, beside the document's id.
 const hitDisk = 40
 
@@ -95,13 +99,17 @@ func (s *sampler) against(ctx context.Context, o Options) error {
 	searching := took / float64(searched)
 
 	cores, splits, readers := s.atOnce(o.Workers)
+	reading := s.reading
+	if s.packs && !source.Bounded(s.first) {
+		reading += checkShare * s.packing
+	}
 	tasks := float64(s.splits) * splitSeconds / 2
-	r.Search = max(s.reading*n/readers, (s.reading+searching)*n/cores)
-	r.CPU = s.listing + r.Load + tasks + n*(s.reading+searching)
+	r.Search = max(reading*n/readers, (reading+searching)*n/cores)
+	r.CPU = s.listing + r.Load + tasks + n*(reading+searching)
 	r.Disk = int64(n / float64(len(s.docs)) * float64(hits) * (hitDisk + s.ids/4))
 	if s.cfg.Output.Clean { // in the same pass
 		kept := n * (1 - r.Left.Value)
-		r.Clean = max(s.reading*n/readers, (s.reading+searching)*n/cores+s.packing*kept/cores) - r.Search
+		r.Clean = max(reading*n/readers, (reading+searching)*n/cores+s.packing*kept/cores) - r.Search
 		r.CPU += kept * s.packing
 		r.Disk += int64(kept * s.packed)
 	}

@@ -16,13 +16,14 @@ import (
 // Seconds of one core that documents take which share sentences, as profiles of runs
 // show them (job/docs/benchmarks/plan.md).
 const (
-	shortSeconds    = 0.25e-6 // a candidate pair of short texts
-	postingSeconds  = 1.45e-6 // a sampled shingle, made and joined
-	sampledSeconds  = 6e-9    // a byte of a text that is sampled
-	openSeconds     = 15e-6   // a text that has to decide on a pair: its shingles,
-	openByteSeconds = 48e-9   // and for each of its bytes
-	pairSeconds     = 24e-6   // a pair that texts decide,
-	pairByteSeconds = 15e-9   // and for each byte of one of them
+	shortSeconds     = 50e-9  // a candidate pair of short texts
+	postingSeconds   = 0.2e-6 // a sampled shingle, made and joined,
+	candidateSeconds = 0.1e-6 // and a pair of documents that share one
+	sampledSeconds   = 1.4e-9 // a byte of a text that is sampled
+	openSeconds      = 15e-6  // a text that has to decide on a pair: its shingles,
+	openByteSeconds  = 48e-9  // and for each of its bytes
+	pairSeconds      = 24e-6  // a pair that texts decide,
+	pairByteSeconds  = 15e-9  // and for each byte of one of them
 )
 
 // farApart is the part of the sample between two documents from which on they are no
@@ -31,10 +32,11 @@ const farApart = 4
 
 // meetings are what documents of a run have to do with each other.
 type meetings struct {
-	short  float64 // candidate pairs of short texts
-	open   float64 // pairs that the texts decide
-	asked  float64 // documents of these
-	shared float64 // sampled shingles of a document
+	short      float64 // candidate pairs of short texts
+	candidates float64 // pairs that share a sampled shingle
+	open       float64 // pairs that the texts decide
+	asked      float64 // documents of these
+	shared     float64 // sampled shingles of a document
 }
 
 // meet joins the sample as a run with these settings joins its documents, and reckons
@@ -51,12 +53,12 @@ func (s *sampler) meet(ctx context.Context, cfg config.Config, n float64) (meeti
 	rule, own := method.Rule(cfg.Match), float64(len(s.views))
 	times := n / own
 	short := s.keys(rule, mapper.ShortTexts, times)
-	m.short = short.pairs.grown(own, n) + short.crowded*times*mapper.CrowdedPairs(mapper.ShortTexts)
+	m.short = short.candidates(own, n, mapper.ShortTexts)
 	if !cfg.Match.Consults() {
 		return m, nil
 	}
 	samples := s.keys(rule, mapper.Samples, times)
-	m.shared = float64(samples.postings) / own
+	m.shared, m.candidates = float64(samples.postings)/own, samples.candidates(own, n, mapper.Samples)
 	open := pairsOf(len(s.views))
 	var mu sync.Mutex
 	err := shuffle.Views(ctx, rule, min(cfg.Features.Bits, 64), s.views, shuffle.Options{Workers: 1}, func(_ int, p data.Pair) {
@@ -138,6 +140,12 @@ func (s *sampler) keys(rule mapper.Rule, table int, times float64) *tableKeys {
 	return k
 }
 
+// candidates is how many pairs the run compares of documents with a key, of n documents,
+// of own in the sample.
+func (k *tableKeys) candidates(own, n float64, table int) float64 {
+	return k.pairs.grown(own, n) + k.crowded*n/own*mapper.CrowdedPairs(table)
+}
+
 // atMost is the probability that no more than that many documents of a run have a key
 // which so many of a sample have, of a run of that many times as many documents. The
 // sample is one of Poisson's, and the numbers of documents of keys follow Zipf's law,
@@ -175,7 +183,7 @@ func (k *tableKeys) chance(a, b uint64) float64 {
 func (m meetings) seconds(n, text float64) float64 {
 	sampled := 0.0
 	if m.shared > 0 {
-		sampled = n * (m.shared*postingSeconds + text*sampledSeconds)
+		sampled = n*(m.shared*postingSeconds+text*sampledSeconds) + m.candidates*candidateSeconds
 	}
 	return m.short*shortSeconds + sampled + m.asked*(openSeconds+text*openByteSeconds) + m.open*(pairSeconds+text*pairByteSeconds)
 }

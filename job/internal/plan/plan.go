@@ -114,15 +114,18 @@ const (
 	groupMemory     = 128 << 20 // the most that they hold back
 	longestTexts    = 4         // the longest texts of batches, in average ones
 	sampleMemory    = 16        // a sampled shingle, in the join of the texts that share one
+	shortMemory     = 2         // a candidate pair of short texts
 	garbageDocument = 375       // left over by each document
 	garbagePages    = 4         // left over by the pages of an archive, for each byte of it
 	smallFile       = 8         // the most that is held for a split, for each byte of it
+	linesStart      = 4 << 20   // of a split of lines: what its tables and readers take at least,
+	linesByte       = 0.6       // and what its lines make them take at most, for each byte
 )
 
 // documentMemory is what the joins hold for each document, without and with
 // verification, and readerMemory a reader, by its format; lineReader one of lines.
 var (
-	documentMemory = [2]float64{64, 180}
+	documentMemory = [2]float64{64, 110}
 	readerMemory   = map[string]float64{source.FormatParquet: 36 << 20, source.FormatWARC: 60 << 20}
 )
 
@@ -137,12 +140,13 @@ var (
 
 const signatureDisk = 168 // of the files that it removes, if signatures decide
 
-// Seconds for each document beside the fingerprint and the join: by the clock
-// for order, tables and clusters, of one core for the further tables. From
-// runs over a million documents (job/docs/benchmarks/history/2026-11-21/run.md).
+// Seconds for each document beside the fingerprint and the join: by the clock for order,
+// ids and clusters, of one core for the further tables and for its row. From runs over
+// 22,000 to a million documents (job/docs/benchmarks/plan.md).
 const (
-	orderSeconds   = 2.8e-6
-	furtherSeconds = 1.8e-6
+	orderSeconds   = 0.5e-6
+	furtherSeconds = 2e-6
+	rowSeconds     = 4e-6
 )
 
 // splitSeconds is what the tasks of a split take of one core beside its documents: half
@@ -453,9 +457,8 @@ func (s *sampler) readPiece(ctx context.Context, piece data.Split, keep int, siz
 	return nil
 }
 
-// look fingerprints the sample, with and without sketches, and packs it as the
-// clean dump is packed. It keeps the time of the second time over: the first
-// makes things ready.
+// look fingerprints the sample twice, with and without sketches, and packs it as the
+// clean dump is packed.
 func (s *sampler) look(o Options) (err error) {
 	analyzer, release, err := method.NewAnalyzer(s.cfg.Features)
 	if err != nil {
@@ -487,7 +490,10 @@ func (s *sampler) look(o Options) (err error) {
 				row = data.FingerprintRow{} // the view has its bytes
 			}
 		}
-		s.printing[pass%2] = (spent() - began) / float64(len(s.docs))
+		// The first time makes things ready; what else makes one slower is not the run's.
+		if took := (spent() - began) / float64(len(s.docs)); pass < 2 || took < s.printing[pass%2] {
+			s.printing[pass%2] = took
+		}
 	}
 	s.plan.Characters = float64(characters) / float64(len(s.docs))
 	return s.weigh()
@@ -596,7 +602,8 @@ func (s *sampler) preset(ctx context.Context, name string, workers int) (preset,
 	cores, splits, readers := s.atOnce(workers)
 	p := preset{Name: name, Distance: m.Distance, verified: m.Sketched()}
 	// A split's reader and the fingerprinters work at the same time.
-	p.Fingerprint = max(s.reading*n/readers, (s.reading+s.printing[verified])*n/cores) + s.learn*(s.reading+s.printing[verified])*n/cores
+	printing := s.printing[verified] + rowSeconds
+	p.Fingerprint = max(s.reading*n/readers, (s.reading+printing)*n/cores) + s.learn*(s.reading+printing)*n/cores
 	kernel, err := hamming.ChoosePlan(cfg.Features.Bits, m.Distance, int(min(n, 1<<31)))
 	if err != nil {
 		return p, err
@@ -615,7 +622,7 @@ func (s *sampler) preset(ctx context.Context, name string, workers int) (preset,
 	group := min(groupMemory, tableDisk[verified]*n/float64(s.splits)) // pages wait for the end of their row group
 	p.Memory = s.memory(holds{
 		start: startMemory, kept: lexiconMemory, core: printerMemory, split: reader + writerMemory + group,
-		document: documentMemory[verified] + sampleMemory*met.shared, texts: 1,
+		document: documentMemory[verified] + sampleMemory*met.shared + shortMemory*met.short/n, texts: 1,
 	}, n, splits, cores)
 	again := s.reading // of a text, when it is read again
 	if source.Extracts(s.format) {
@@ -642,7 +649,7 @@ func (s *sampler) preset(ctx context.Context, name string, workers int) (preset,
 	if s.plan.Library != nil { // the same columns, and samples
 		p.Growth = int64(printed + n*s.learn*s.sites*sampledPage)
 	}
-	p.CPU = s.listing + tasks/2 + p.Library + p.Match*cores + n*(s.reading+s.printing[verified])*(1+s.learn)
+	p.CPU = s.listing + tasks/2 + p.Library + p.Match*cores + n*(s.reading+printing)*(1+s.learn)
 	if source.Extracts(s.format) {
 		p.Disk += int64(n * s.packed) // the extracted texts
 	}
@@ -662,7 +669,11 @@ func (s *sampler) memory(h holds, n, splits, cores float64) int64 {
 	const batchDocuments, batchBytes = 256, 1 << 20 // as of the stages that read
 	batches := (2*cores + 2) * longestTexts * min(batchBytes, batchDocuments*s.plan.TextBytes)
 	bytes := max(n*s.plan.TextBytes, float64(s.plan.Bytes))
-	split := min(h.split+h.texts*batches, smallFile*bytes/float64(s.splits))
+	each := bytes / float64(s.splits)
+	split := min(h.split+h.texts*batches, smallFile*each)
+	if !source.Extracts(s.format) && !source.Bounded(s.first) {
+		split = min(split, linesStart+linesByte*each)
+	}
 	core := cores * h.core
 	most := float64(machine.Ballast(s.cfg.Execution.MemoryLimit())) + 2*(h.kept+max(splits*split+core, h.document*n))
 	taken := h.start + float64(s.splits)*split + core + (garbageDocument+h.document)*n // if nothing were collected
