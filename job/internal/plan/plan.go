@@ -155,10 +155,10 @@ const splitSeconds = 16e-3
 
 // Seconds of one core that a library takes: for each document of the night, which is
 // looked up there and added to it, and for each of the library, which streams past.
-// From runs with a library of up to 153,000 documents (job/docs/benchmarks/plan.md).
+// From runs with a library of up to 368,000 documents (job/docs/benchmarks/plan.md).
 const (
-	nightSeconds   = 24e-6
-	earlierSeconds = 6e-6
+	nightSeconds   = 11e-6
+	earlierSeconds = 3e-6
 )
 
 // sampledPage is what a library keeps of a page that was read to learn the template of
