@@ -7,8 +7,9 @@
 // apart. A search hashes every gram of the document, with a rolling hash, and looks it
 // up. So it never misses a common run that weighs at least [Seen], which is little
 // more than a gram. If an item and the document have more such runs in common than
-// phrases, or a long one, an alignment extends from each common gram in both directions
-// as far as the texts are alike:
+// phrases, and around them enough grams of five letters, or if they have a long run, an
+// alignment extends from each common gram in both directions as far as the texts are
+// alike:
 //
 //	item        [────gram───gram───gram───]
 //	                  │

@@ -57,6 +57,7 @@ type Searcher struct {
 	runs    []Span // that the document and an item have in common
 	long    []Span // those that weigh enough to be a hit
 	windows []Span // where there may be one
+	short   shortGrams
 	group   group
 	parts   []Span // of the hits
 	hits    []Hit
@@ -80,6 +81,7 @@ func NewSearcher(x *Index, r Rules) *Searcher { return &Searcher{index: x, rules
 // letters are searched.
 func (s *Searcher) Search(doc []uint32) []Hit {
 	s.hits, s.seeds, s.parts = s.hits[:0], s.seeds[:0], s.parts[:0]
+	s.short.of = nil // the next document may stand in the same buffer
 	if uint64(len(doc)) > math.MaxUint32 {
 		doc = doc[:math.MaxUint32]
 	}
@@ -142,6 +144,9 @@ func (s *Searcher) settle(doc []uint32, seeds []seed) {
 	done := 0 // letters of the document before have been aligned
 	apart := max(mostApart, len(item)/2)
 	for _, w := range s.windows {
+		if !s.likely(doc, item, s.index.weights[number], w) {
+			continue
+		}
 		for len(seeds) > 0 && int(seeds[0].doc) < w.From-apart {
 			seeds = seeds[1:]
 		}
@@ -181,9 +186,9 @@ const seenShare = 20
 type Span struct{ From, To int }
 
 // promising finds where a document and an item may have a hit, by the runs around their
-// seeds: where one weighs enough by itself, or those of a stretch twice as long as the item are together
-// more than the phrases that texts of one kind share. To look at a run takes a hundredth of
-// an alignment, or less.
+// seeds: where one weighs enough by itself, or those of a stretch twice as long as the item
+// are together more than the phrases that texts of one kind share. To look at a run takes a
+// hundredth of an alignment, or less.
 func (s *Searcher) promising(doc, item []uint32, seeds []seed) {
 	least := min(s.weight, s.index.weights[seeds[0].item])
 	s.windows, s.runs, s.long = s.windows[:0], s.runs[:0], s.long[:0]

@@ -96,7 +96,7 @@ func (s *sampler) against(ctx context.Context, o Options) error {
 		}
 		searched += len(s.docs)
 	}
-	searching := took / float64(searched)
+	searching := took/float64(searched) + rowSeconds
 
 	cores, splits, readers := s.atOnce(o.Workers)
 	reading := s.reading
