@@ -3,9 +3,9 @@ package passage
 import "slices"
 
 // A stretch is likely to be a hit if it has enough of the short grams of the other text.
-// Of an item of which every third word was exchanged, half of its grams stay in the
-// document, of one with a letter in twenty mistyped three quarters; two texts of one
-// subject that share a phrase have a quarter in common, or less.
+// Of g letters each of which stays with probability p, a gram stays with pᵍ: .77 of those
+// of five letters if one in twenty is mistyped. Of words, one of three exchanged, about
+// half stay. Two texts of one subject that share a phrase mostly have less than a third.
 const (
 	likelyShare = 0.35
 	alphabet    = 5       // letters of a short gram,

@@ -49,7 +49,7 @@ const checkShare = 0.5
 // hitDisk is what a hit takes in the table, in bytes, beside the document's id.
 const hitDisk = 40
 
-// searchTime is how long the sample is searched at least, over and over.
+// searchTime is how long the sample is searched at least, if need be over and over.
 const searchTime = 500 * time.Millisecond
 
 // against searches the sample for the texts of the reference, and estimates a run that
@@ -73,29 +73,29 @@ func (s *sampler) against(ctx context.Context, o Options) error {
 	s.plan.Characters = float64(characters) / float64(len(s.docs))
 	advance := o.Pass.Begin(int64(len(s.docs)), "documents")
 	search := ref.Searcher(s.cfg.Against)
-	for i := range s.docs {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		rows, drop := search(&s.docs[i])
-		if hits += len(rows); len(rows) > 0 {
-			found++
-		}
-		if drop {
-			left++
-		}
-		advance(1)
-	}
-	r.Hits, r.Left = eval.NewShare(found, len(s.docs)), eval.NewShare(left, len(s.docs))
-
-	n, took := float64(s.plan.Documents), 0.0
-	searched := 0
+	searched, took := 0, 0.0
 	for began, first := time.Now(), spent(); searched == 0 || time.Since(began) < searchTime; took = spent() - first {
 		for i := range s.docs {
-			search(&s.docs[i])
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			rows, drop := search(&s.docs[i])
+			if searched > 0 {
+				continue // they are counted
+			}
+			if hits += len(rows); len(rows) > 0 {
+				found++
+			}
+			if drop {
+				left++
+			}
+			advance(1)
 		}
 		searched += len(s.docs)
 	}
+	r.Hits, r.Left = eval.NewShare(found, len(s.docs)), eval.NewShare(left, len(s.docs))
+
+	n := float64(s.plan.Documents)
 	searching := took/float64(searched) + rowSeconds
 
 	cores, splits, readers := s.atOnce(o.Workers)
