@@ -27,6 +27,7 @@ import (
 	"github.com/neardup/neardup/data/internal/csv"
 	"github.com/neardup/neardup/data/internal/field"
 	"github.com/neardup/neardup/data/internal/jsonl"
+	"github.com/neardup/neardup/data/internal/panics"
 	"github.com/neardup/neardup/data/internal/stream"
 	"github.com/neardup/neardup/data/object"
 	"github.com/neardup/neardup/data/parquet"
@@ -492,11 +493,12 @@ func walk(dir string, skip func(string) bool) ([]string, error) {
 // of the others, if it does.
 const lookedInto = 100
 
-// opened is how many files are looked into at the same time, at least: a file system on
-// the network takes a while to open one. So many as atOnce are, before their splits join
-// the others.
 const (
+	// opened is how many files are looked into at the same time, at least: a file system
+	// on the network takes a while to open one.
 	opened = 8
+
+	// atOnce is how many files' splits are held until they join the others.
 	atOnce = 4096
 )
 
@@ -521,7 +523,10 @@ func (l listing) eachSplits(paths []string, o ExpandOptions) []ofFile {
 	for w := range workers {
 		wait.Go(func() {
 			for i := w; i < len(paths) && !failed.Load(); i += workers {
-				of[i].splits, of[i].err = l.splitsOf(paths[i], formats[i], o)
+				of[i].err = panics.AsError(func() (err error) { // whom it is called by could not recover
+					of[i].splits, err = l.splitsOf(paths[i], formats[i], o)
+					return err
+				})
 				if err := of[i].err; err != nil && (!l.met[paths[i]] || !errors.Is(err, ErrFormat)) {
 					failed.Store(true)
 				}

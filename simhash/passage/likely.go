@@ -43,8 +43,8 @@ func (g *shortGrams) fill(letters []uint32, n int) {
 	eachShort(letters, n, func(hash uint64) { g.bits[hash/64] |= 1 << (hash % 64) })
 }
 
-// likely reports whether a window of a document may hold a hit. It costs a tenth of an
-// alignment, or less.
+// likely reports whether a window of a document may hold a hit. It costs a quarter of
+// an alignment.
 func (s *Searcher) likely(doc, item []uint32, weight int, window Span) bool {
 	if slices.ContainsFunc(s.long, func(run Span) bool { return run.From < window.To && window.From < run.To }) {
 		return true

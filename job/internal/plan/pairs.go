@@ -13,8 +13,8 @@ import (
 	"github.com/neardup/neardup/mapper"
 )
 
-// Seconds of one core that documents take which share sentences, as profiles of runs
-// show them (job/docs/benchmarks/plan.md).
+// Seconds of one core that documents take which share sentences, as profiles and the
+// stages of runs show them (job/docs/benchmarks/plan.md).
 const (
 	shortSeconds     = 50e-9  // a candidate pair of short texts
 	postingSeconds   = 0.2e-6 // a sampled shingle, made and joined,
