@@ -67,6 +67,7 @@ type AtomicFile struct {
 	fs   FS
 	path string
 	file File // nil once committed or aborted
+	sum  Summer
 	buf  *bufio.Writer
 }
 
@@ -92,13 +93,40 @@ func CreateAtomicIn(fsys FS, path string) (*AtomicFile, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	buf := buffers.Get().(*bufio.Writer) //nolint:forcetypeassert // nothing else is put there
-	buf.Reset(f)
-	return &AtomicFile{fs: fsys, path: path, file: f, buf: buf}, nil
+	a := &AtomicFile{fs: fsys, path: path, file: f, buf: buf}
+	buf.Reset(summed{a})
+	return a, nil
+}
+
+// summed is what an AtomicFile's buffer is written to.
+type summed struct{ *AtomicFile }
+
+func (a summed) Write(p []byte) (int, error) {
+	n, err := a.file.Write(p)
+	_, _ = a.sum.Write(p[:n]) // it cannot fail
+	return n, err
 }
 
 // buffers are those of committed files: a run writes many small files, and a new
 // buffer is cleared first.
 var buffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 256<<10) }}
+
+// window is how much of a file that is kept out of the cache is written out at a time.
+// While one window goes to the disk the next is filled, so at most three are in memory.
+const window = 8 << 20
+
+// KeepOutOfCache says, before the first Write, that nobody will read the file soon. A
+// large one is then written to the disk as it grows and, on Linux, leaves the page
+// cache: what is read again stays there, such as the input, and the system need not
+// find new pages for all that is written. Files of a few megabytes stay in the cache.
+func (a *AtomicFile) KeepOutOfCache() {
+	if f, ok := a.file.(*os.File); ok {
+		a.file = keepOutOfCache(f)
+	}
+}
+
+// Sum returns the sum of a committed file, of the bytes as they were written.
+func (a *AtomicFile) Sum() Sum { return a.sum.Sum() }
 
 // Path returns the final path.
 func (a *AtomicFile) Path() string { return a.path }

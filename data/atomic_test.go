@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -151,6 +153,43 @@ func TestAtomicAbort(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+// A file that is kept out of the page cache has the bytes and the sum that it has
+// otherwise, and, where the system can tell, hardly a page in memory.
+func TestKeepOutOfCache(t *testing.T) {
+	content := make([]byte, 3*data.Window+5)
+	r := rand.New(rand.NewPCG(3, 3))
+	for i := range content {
+		content[i] = byte(r.Uint32())
+	}
+	for _, size := range []int{0, 5, data.Window - 1, data.Window, len(content)} {
+		path := filepath.Join(t.TempDir(), "file")
+		f, err := data.CreateAtomic(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.KeepOutOfCache()
+		for part := range slices.Chunk(content[:size], 700_001) {
+			if _, err := f.Write(part); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if bytes, known := cached(t, path); known && size >= data.Window && bytes > size/4 {
+			t.Errorf("%d of %d bytes are in the page cache", bytes, size)
+		}
+		got, err := os.ReadFile(path)
+		if err != nil || !bytes.Equal(got, content[:size]) {
+			t.Errorf("%d bytes are %d others: %v", size, len(got), err)
+		}
+		var sum data.Summer
+		if _, _ = sum.Write(got); f.Sum() != sum.Sum() || f.Sum().Bytes != int64(size) {
+			t.Errorf("%d bytes: sum %v, of the file %v", size, f.Sum(), sum.Sum())
+		}
 	}
 }
 

@@ -1,4 +1,7 @@
 package data
 
 // What the tests look at.
-var ErrDone = errDone
+var (
+	ErrDone = errDone
+	Window  = window
+)

@@ -30,6 +30,18 @@ const (
 	rows    = 50 // of each
 )
 
+// copyRows is CopyRows to a file that appears whole, or not at all.
+func copyRows(path string, split data.Split, o data.ReaderOptions, changes parquet.Changes, keep func(file int, row int64) bool) (kept int64, err error) {
+	out, err := data.CreateAtomic(path)
+	if err != nil {
+		return 0, err
+	}
+	if kept, err = ours.CopyRows(out, split, o, changes, keep); err != nil {
+		return 0, errors.Join(err, out.Abort())
+	}
+	return kept, out.Commit()
+}
+
 func id(i int) string   { return fmt.Sprintf("https://example.org/%d", i) }
 func text(i int) string { return strings.Repeat(fmt.Sprintf("第 %d 句。", i), i%50+1) }
 
@@ -295,7 +307,7 @@ func TestFlippedBits(t *testing.T) {
 			if err := in.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := ours.CopyRows(filepath.Join(t.TempDir(), "copy"), split, data.ReaderOptions{}, parquet.Changes{}, func(_ int, row int64) bool { return row%2 == 0 }); err != nil {
+			if _, err := copyRows(filepath.Join(t.TempDir(), "copy"), split, data.ReaderOptions{}, parquet.Changes{}, func(_ int, row int64) bool { return row%2 == 0 }); err != nil {
 				t.Fatalf("%s, bit %d: a copy: %v", name, bit, err)
 			}
 		}
@@ -351,7 +363,7 @@ func TestCopySeveral(t *testing.T) {
 			}
 		}
 		to := filepath.Join(t.TempDir(), "copy.arrow")
-		kept, err := ours.CopyRows(to, split, data.ReaderOptions{}, parquet.Changes{More: []parquet.NewColumn{{Name: "row", Numbers: want}}}, keep)
+		kept, err := copyRows(to, split, data.ReaderOptions{}, parquet.Changes{More: []parquet.NewColumn{{Name: "row", Numbers: want}}}, keep)
 		if err != nil || kept != int64(len(want)) {
 			t.Fatalf("%s: %d rows, want %d: %v", name, kept, len(want), err)
 		}
@@ -372,7 +384,7 @@ func TestCopySeveral(t *testing.T) {
 			t.Errorf("%s: %d rows, want %d", name, at, len(want))
 		}
 		split.Files = []data.SplitFile{{Path: broken.Path}, {Path: broken.Path}}
-		if _, err := ours.CopyRows(to, split, data.ReaderOptions{}, parquet.Changes{}, keep); err == nil {
+		if _, err := copyRows(to, split, data.ReaderOptions{}, parquet.Changes{}, keep); err == nil {
 			t.Errorf("%s: made of files of which none can be read", name)
 		}
 	}
@@ -393,7 +405,7 @@ func TestCopyRows(t *testing.T) {
 			}
 		}
 		more := []parquet.NewColumn{{Name: "copies", Numbers: numbers}, {Name: "seen", Words: words}}
-		kept, err := ours.CopyRows(to, split, data.ReaderOptions{}, parquet.Changes{More: more}, keep)
+		kept, err := copyRows(to, split, data.ReaderOptions{}, parquet.Changes{More: more}, keep)
 		if err != nil || kept != int64(len(numbers)) {
 			t.Fatalf("%s: %d rows, %v", name, kept, err)
 		}
@@ -418,7 +430,7 @@ func TestCopyRows(t *testing.T) {
 		if at != len(numbers) {
 			t.Errorf("%s: %d rows, of %d", name, at, len(numbers))
 		}
-		if _, err := ours.CopyRows(to, split, data.ReaderOptions{}, parquet.Changes{More: []parquet.NewColumn{{Name: "url", Words: words}}}, keep); err == nil {
+		if _, err := copyRows(to, split, data.ReaderOptions{}, parquet.Changes{More: []parquet.NewColumn{{Name: "url", Words: words}}}, keep); err == nil {
 			t.Errorf("%s: a column that is there already", name)
 		}
 	}
@@ -491,6 +503,6 @@ func FuzzRead(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		_, _ = ours.CopyRows(filepath.Join(t.TempDir(), "copy"), split, data.ReaderOptions{}, parquet.Changes{}, func(_ int, row int64) bool { return row%2 == 0 })
+		_, _ = copyRows(filepath.Join(t.TempDir(), "copy"), split, data.ReaderOptions{}, parquet.Changes{}, func(_ int, row int64) bool { return row%2 == 0 })
 	})
 }

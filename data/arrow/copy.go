@@ -16,36 +16,29 @@ import (
 	"github.com/neardup/neardup/data/parquet"
 )
 
-// CopyRows writes the rows of a split that are kept, with all columns and the schema's
-// metadata: a file of a file, a stream of a stream, its buffers compressed with
+// CopyRows writes to out the rows of a split that are kept, with all columns and the
+// schema's metadata: a file of a file, a stream of a stream, its buffers compressed with
 // zstandard where any of the input's are compressed. Strings that are views become large
 // strings. keep is asked once for each row, in order, by the number of its file within
-// the split and its own within the file. What is written appears at path complete, or not
-// at all; the number of rows kept is returned. What the rows have that
-// those of the input have not, changes say. Where they edit texts, the column of the text
-// holds plain strings, or bytes, and is no dictionary.
+// the split and its own within the file. The number of rows kept is returned; after an
+// error, out has a part of a file. What the rows have that those of the input have not,
+// changes say. Where they edit texts, the column of the text holds plain strings, or
+// bytes, and is no dictionary.
 //
 // The files of a split of several have one schema ([SchemaOf]). One that cannot be read
 // has no row that is kept.
-func CopyRows(path string, split data.Split, o data.ReaderOptions, changes parquet.Changes, keep func(file int, row int64) bool) (kept int64, err error) {
-	out, err := data.CreateAtomic(path)
-	if err != nil {
-		return 0, fmt.Errorf("arrow: %w", err)
-	}
+func CopyRows(out io.Writer, split data.Split, o data.ReaderOptions, changes parquet.Changes, keep func(file int, row int64) bool) (kept int64, err error) {
 	c := copier{out: out, changes: changes}
 	file := 0
 	for one := range split.OfFiles() {
 		err := c.file(one, o, func(row int64) bool { return keep(file, row) })
 		if unread := len(split.Files) > 0 && errors.As(err, new(*data.Unreadable)); err != nil && !unread {
-			return 0, errors.Join(err, out.Abort())
+			return 0, err
 		}
 		file++
 	}
 	if err := panics.AsError(c.end); err != nil {
-		return 0, errors.Join(fmt.Errorf("arrow: %s: %w", split.Path, err), out.Abort())
-	}
-	if err := out.Commit(); err != nil {
-		return 0, fmt.Errorf("arrow: %w", err)
+		return 0, fmt.Errorf("arrow: %s: %w", split.Path, err)
 	}
 	return c.kept, nil
 }
@@ -67,7 +60,7 @@ func SchemaOf(split data.Split, o data.ReaderOptions) (text string, err error) {
 // copier copies the kept rows of the batches of files to one.
 type copier struct {
 	in     *batches // of the file that is copied
-	out    *data.AtomicFile
+	out    io.Writer
 	schema *arrow.Schema // of what is written; nil before the first file
 
 	changes parquet.Changes

@@ -91,7 +91,7 @@ type Writer struct {
 	seen      []seen // of the kept rows that are copied
 	own       []bool // which columns of CSV stay, where it has such columns already
 
-	file *data.AtomicFile // nil where rows are copied
+	file *data.AtomicFile // nil before Commit where rows are copied
 	out  io.WriteCloser   // nil once it is closed
 	end  []byte           // of a line
 	line bytes.Buffer
@@ -151,8 +151,8 @@ func create(path string, split data.Split, o data.ReaderOptions, workers int, an
 			header = slices.Concat(header, []byte{comma(split)}, []byte(names), w.end)
 		}
 	}
-	if w.file, err = data.CreateAtomic(path); err != nil {
-		return nil, fmt.Errorf("clean: %w", err)
+	if err := w.createFile(); err != nil {
+		return nil, err
 	}
 	w.out = plain{w.file}
 	if pack := packers[compression]; pack != nil {
@@ -162,6 +162,14 @@ func create(path string, split data.Split, o data.ReaderOptions, workers int, an
 		return nil, errors.Join(fmt.Errorf("clean: %w", err), w.Abort())
 	}
 	return w, nil
+}
+
+func (w *Writer) createFile() (err error) {
+	if w.file, err = data.CreateAtomic(w.path); err != nil {
+		return fmt.Errorf("clean: %w", err)
+	}
+	w.file.KeepOutOfCache()
+	return nil
 }
 
 type plain struct{ io.Writer }
@@ -258,18 +266,24 @@ func (w *Writer) keep(doc *data.Document, s *seen, cuts []Stretch) error {
 // Commit completes the file and makes it appear.
 func (w *Writer) Commit() error {
 	if copied(w.split) {
-		return w.copyRows()
-	}
-	out := w.out
-	w.out = nil
-	if err := out.Close(); err != nil {
-		return errors.Join(fmt.Errorf("clean: %w", err), w.Abort())
+		if err := w.copyRows(); err != nil {
+			return errors.Join(err, w.Abort())
+		}
+	} else {
+		out := w.out
+		w.out = nil
+		if err := out.Close(); err != nil {
+			return errors.Join(fmt.Errorf("clean: %w", err), w.Abort())
+		}
 	}
 	if err := w.file.Commit(); err != nil {
 		return fmt.Errorf("clean: %w", err)
 	}
 	return nil
 }
+
+// Sum returns the sum of the committed file.
+func (w *Writer) Sum() data.Sum { return w.file.Sum() }
 
 // copied reports whether the kept rows of a split are copied from its file, with all
 // columns, once it is known which they are.
@@ -279,6 +293,9 @@ func copied(split data.Split) bool {
 
 // copyRows copies the kept rows.
 func (w *Writer) copyRows() error {
+	if err := w.createFile(); err != nil {
+		return err
+	}
 	next := 0
 	changes := parquet.Changes{TextColumn: w.options.Columns.Text}
 	if w.annotated {
@@ -302,9 +319,9 @@ func (w *Writer) copyRows() error {
 	var n int64
 	var err error
 	if w.split.Format == source.FormatArrow {
-		n, err = arrow.CopyRows(w.path, w.split, w.options, changes, keep)
+		n, err = arrow.CopyRows(w.file, w.split, w.options, changes, keep)
 	} else {
-		n, err = parquet.CopyRows(w.path, w.split, parquet.Options{}, changes, keep)
+		n, err = parquet.CopyRows(w.file, w.split, parquet.Options{}, changes, keep)
 	}
 	if err != nil {
 		return fmt.Errorf("clean: %w", err)

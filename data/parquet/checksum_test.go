@@ -133,7 +133,7 @@ func TestCopyHasNoStaleChecksums(t *testing.T) {
 	dir := t.TempDir()
 	path, copied := filepath.Join(dir, "table.parquet"), filepath.Join(dir, "copy.parquet")
 	writeFingerprints(t, path, 1000, parquet.Options{})
-	if _, err := parquet.CopyRows(copied, data.Split{Path: path, End: -1}, parquet.Options{}, parquet.Changes{}, func(_ int, row int64) bool { return row%2 == 0 }); err != nil {
+	if _, err := parquet.CopyFile(copied, data.Split{Path: path, End: -1}, parquet.Options{}, parquet.Changes{}, func(_ int, row int64) bool { return row%2 == 0 }); err != nil {
 		t.Fatal(err)
 	}
 	if rows, err := readWhole(copied, func(*data.FingerprintRow) {}); rows != 500 || err != nil {

@@ -3,6 +3,7 @@ package parquet
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/apache/arrow/go/v15/parquet"
@@ -16,37 +17,28 @@ import (
 	"github.com/neardup/neardup/data/internal/panics"
 )
 
-// CopyRows writes to path the rows of a split for which keep says true, with
+// CopyRows writes to out the rows of a split for which keep says true, with
 // the file's own schema, metadata and compression: column by column with the
 // definition and repetition levels, so that nested and null values stay what
 // they are. Row groups stay row groups; one without a kept row disappears.
 // keep is asked once for each row, in order, by the number of its file within the split
-// and its own within the file. The file appears at path complete, or not at all; the
-// number of rows kept is returned. What the rows have that those of the file have not,
-// changes say.
+// and its own within the file. The number of rows kept is returned; after an error, out
+// has a part of a file. What the rows have that those of the file have not, changes say.
 //
 // The rows of a split of several files, which have one schema ([SchemaOf]), become one
 // row group. A file of it that cannot be read has no row that is kept.
-func CopyRows(path string, split data.Split, o Options, changes Changes, keep func(file int, row int64) bool) (kept int64, err error) {
-	o = o.filled()
-	out, err := data.CreateAtomicIn(o.FS, path)
-	if err != nil {
-		return 0, fmt.Errorf("parquet: %w", err)
-	}
-	c := copier{to: &footerWriter{to: out}, options: o, changes: changes, several: len(split.Files) > 0}
+func CopyRows(out io.Writer, split data.Split, o Options, changes Changes, keep func(file int, row int64) bool) (kept int64, err error) {
+	c := copier{to: &footerWriter{to: out}, options: o.filled(), changes: changes, several: len(split.Files) > 0}
 	number := 0
 	for one := range split.OfFiles() {
 		err := c.file(one, func(row int64) bool { return keep(number, row) })
 		if unread := c.several && errors.As(err, new(*data.Unreadable)); err != nil && !unread {
-			return 0, errors.Join(err, out.Abort())
+			return 0, err
 		}
 		number++
 	}
 	if err := panics.AsError(c.end); err != nil {
-		return 0, errors.Join(fmt.Errorf("parquet: %s: %w", split.Path, err), out.Abort())
-	}
-	if err := out.Commit(); err != nil {
-		return 0, fmt.Errorf("parquet: %w", err)
+		return 0, fmt.Errorf("parquet: %s: %w", split.Path, err)
 	}
 	return c.kept, nil
 }

@@ -203,7 +203,7 @@ func TestCopyRows(t *testing.T) {
 			t.Run(fmt.Sprintf("%v %s", codec, name), func(t *testing.T) {
 				mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 				to := filepath.Join(t.TempDir(), "out.parquet")
-				kept, err := parquet.CopyRows(to, data.Split{Path: path, End: -1}, parquet.Options{Allocator: mem}, parquet.Changes{}, keep)
+				kept, err := parquet.CopyFile(to, data.Split{Path: path, End: -1}, parquet.Options{Allocator: mem}, parquet.Changes{}, keep)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -269,7 +269,7 @@ func TestCopySeveral(t *testing.T) {
 				file++
 			}
 			to := filepath.Join(t.TempDir(), "out.parquet")
-			kept, err := parquet.CopyRows(to, c.split, parquet.Options{}, parquet.Changes{}, c.keep)
+			kept, err := parquet.CopyFile(to, c.split, parquet.Options{}, parquet.Changes{}, c.keep)
 			if err != nil || kept != int64(len(want)) {
 				t.Fatalf("%d rows, want %d: %v", kept, len(want), err)
 			}
@@ -283,7 +283,7 @@ func TestCopySeveral(t *testing.T) {
 				t.Errorf("schema or metadata\n%s\nwas\n%s", b, a)
 			}
 			more := []parquet.NewColumn{{Name: "seen", Words: words}}
-			if kept, err = parquet.CopyRows(to, c.split, parquet.Options{}, parquet.Changes{More: more}, c.keep); err != nil || kept != int64(len(want)) {
+			if kept, err = parquet.CopyFile(to, c.split, parquet.Options{}, parquet.Changes{More: more}, c.keep); err != nil || kept != int64(len(want)) {
 				t.Fatalf("with a column more %d rows, want %d: %v", kept, len(want), err)
 			}
 			for i, row := range rowsOf(t, to) {
@@ -293,7 +293,7 @@ func TestCopySeveral(t *testing.T) {
 			}
 		})
 	}
-	if _, err := parquet.CopyRows(filepath.Join(t.TempDir(), "out.parquet"), split(broken, broken), parquet.Options{}, parquet.Changes{}, func(int, int64) bool { return false }); err == nil {
+	if _, err := parquet.CopyFile(filepath.Join(t.TempDir(), "out.parquet"), split(broken, broken), parquet.Options{}, parquet.Changes{}, func(int, int64) bool { return false }); err == nil {
 		t.Error("made of files of which none can be read")
 	}
 }
@@ -455,7 +455,7 @@ for name, col in {
 		}
 		// And copies of them are read by pyarrow.
 		to := path + ".copy.parquet"
-		if _, err := parquet.CopyRows(to, data.Split{Path: path, End: -1}, parquet.Options{}, parquet.Changes{}, func(_ int, row int64) bool { return row%2 == 1 }); err != nil {
+		if _, err := parquet.CopyFile(to, data.Split{Path: path, End: -1}, parquet.Options{}, parquet.Changes{}, func(_ int, row int64) bool { return row%2 == 1 }); err != nil {
 			t.Fatal(err)
 		}
 		check := "import sys, pyarrow.parquet as pq; a, b = map(pq.read_table, sys.argv[1:]); assert a.take(list(range(1, len(a), 2))).to_pydict() == b.to_pydict() and a.schema == b.schema, (a.schema, b.schema)"
@@ -554,7 +554,7 @@ func TestDamagedRowGroup(t *testing.T) {
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
-		n, err := parquet.CopyRows(filepath.Join(t.TempDir(), "copy.parquet"), data.Split{Path: path, End: -1}, parquet.Options{}, parquet.Changes{}, func(_ int, row int64) bool { return slices.Contains(rows, row) })
+		n, err := parquet.CopyFile(filepath.Join(t.TempDir(), "copy.parquet"), data.Split{Path: path, End: -1}, parquet.Options{}, parquet.Changes{}, func(_ int, row int64) bool { return slices.Contains(rows, row) })
 		if err != nil || n != int64(len(rows)) {
 			t.Errorf("%v: copied %d of %d, %v", codec, n, len(rows), err)
 		}
@@ -616,7 +616,7 @@ func readEverything(t *testing.T, content []byte) {
 			t.Error(err)
 		}
 	}
-	_, err = parquet.CopyRows(filepath.Join(t.TempDir(), "copy"), data.Split{Path: path, End: -1}, parquet.Options{}, parquet.Changes{}, func(_ int, row int64) bool { return row%2 == 0 })
+	_, err = parquet.CopyFile(filepath.Join(t.TempDir(), "copy"), data.Split{Path: path, End: -1}, parquet.Options{}, parquet.Changes{}, func(_ int, row int64) bool { return row%2 == 0 })
 	named(err)
 }
 

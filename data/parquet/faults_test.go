@@ -82,7 +82,7 @@ func TestFullDisk(t *testing.T) {
 			return w.Commit()
 		},
 		"copy": func(path string, o parquet.Options) error {
-			_, err := parquet.CopyRows(path, data.Split{Path: source, End: -1}, o, parquet.Changes{}, func(int, int64) bool { return true })
+			_, err := parquet.CopyFile(path, data.Split{Path: source, End: -1}, o, parquet.Changes{}, func(int, int64) bool { return true })
 			return err
 		},
 	} {

@@ -80,7 +80,7 @@ func TestUnknownLogicalTypes(t *testing.T) {
 			t.Fatal(err)
 		}
 		clean := filepath.Join(t.TempDir(), "clean.parquet")
-		if n, err := CopyRows(clean, data.Split{Path: path, End: -1}, Options{}, Changes{}, func(int, int64) bool { return true }); n != 10 || err != nil {
+		if n, err := CopyFile(clean, data.Split{Path: path, End: -1}, Options{}, Changes{}, func(int, int64) bool { return true }); n != 10 || err != nil {
 			t.Errorf("type %d: %d rows copied, %v", member, n, err)
 		}
 		for _, path := range []string{path, clean} {
@@ -137,7 +137,7 @@ func TestCopiesAreTheSameBytes(t *testing.T) {
 	var first []byte
 	for i := range 16 {
 		to := filepath.Join(dir, fmt.Sprintf("%d.parquet", i))
-		if n, err := CopyRows(to, data.Split{Path: from, End: -1}, Options{}, Changes{}, func(_ int, row int64) bool { return row%10 > 0 }); n != 2700 || err != nil {
+		if n, err := CopyFile(to, data.Split{Path: from, End: -1}, Options{}, Changes{}, func(_ int, row int64) bool { return row%10 > 0 }); n != 2700 || err != nil {
 			t.Fatalf("%d rows, %v", n, err)
 		}
 		content, err := os.ReadFile(to)

@@ -515,28 +515,28 @@ func damaged(path string) error {
 // TaskRecord says that a task is finished, and counts what went through it. It is
 // written after the task's outputs, so its presence vouches for them.
 type TaskRecord struct {
-	Stage     string           `json:"stage"`
-	Task      int              `json:"task"`
-	Source    string           `json:"source,omitempty"`    // what the task read
-	Digest    string           `json:"digest,omitempty"`    // XXH3 of 128 bits of the bytes it read
-	Bytes     int64            `json:"bytes"`               // of input
-	Text      int64            `json:"text,omitempty"`      // bytes of the texts of the documents that it fingerprinted
-	Files     []FileNote       `json:"files,omitempty"`     // what is wrong with files that it read, or special about them
-	Lost      int64            `json:"lost,omitempty"`      // bytes of its files that are damaged
-	Unchecked int64            `json:"unchecked,omitempty"` // compressed members of its files that have no checksum
-	RowsIn    int64            `json:"rows_in"`
-	RowsOut   int64            `json:"rows_out"`
-	Skipped   map[string]int64 `json:"skipped,omitempty"`   // rows that went in and not out, by reason
-	Counts    map[string]int64 `json:"counts,omitempty"`    // of rows out, by length class or kind
-	Languages map[string]int64 `json:"languages,omitempty"` // the same, by language
-	Cut       int64            `json:"cut,omitempty"`       // rows out whose page the input has only the beginning of
-	Garbled   int64            `json:"garbled,omitempty"`   // rows out of whose text the encoding that was asked for makes no sense
-	Sites     SiteTexts        `json:"sites,omitempty"`     // rows out of whose text a part was left out
-	Tables    []TableCount     `json:"tables,omitempty"`    // of the join
-	None      Reasons          `json:"none,omitempty"`      // rows out that are pages without a main text
-	Outputs   []string         `json:"outputs"`             // paths within the run directory
-	Sums      map[string]Sum   `json:"sums,omitempty"`      // what they are, by path; of an earlier program's record empty
-	Seconds   float64          `json:"seconds"`
+	Stage     string              `json:"stage"`
+	Task      int                 `json:"task"`
+	Source    string              `json:"source,omitempty"`    // what the task read
+	Digest    string              `json:"digest,omitempty"`    // XXH3 of 128 bits of the bytes it read
+	Bytes     int64               `json:"bytes"`               // of input
+	Text      int64               `json:"text,omitempty"`      // bytes of the texts of the documents that it fingerprinted
+	Files     []FileNote          `json:"files,omitempty"`     // what is wrong with files that it read, or special about them
+	Lost      int64               `json:"lost,omitempty"`      // bytes of its files that are damaged
+	Unchecked int64               `json:"unchecked,omitempty"` // compressed members of its files that have no checksum
+	RowsIn    int64               `json:"rows_in"`
+	RowsOut   int64               `json:"rows_out"`
+	Skipped   map[string]int64    `json:"skipped,omitempty"`   // rows that went in and not out, by reason
+	Counts    map[string]int64    `json:"counts,omitempty"`    // of rows out, by length class or kind
+	Languages map[string]int64    `json:"languages,omitempty"` // the same, by language
+	Cut       int64               `json:"cut,omitempty"`       // rows out whose page the input has only the beginning of
+	Garbled   int64               `json:"garbled,omitempty"`   // rows out of whose text the encoding that was asked for makes no sense
+	Sites     SiteTexts           `json:"sites,omitempty"`     // rows out of whose text a part was left out
+	Tables    []TableCount        `json:"tables,omitempty"`    // of the join
+	None      Reasons             `json:"none,omitempty"`      // rows out that are pages without a main text
+	Outputs   []string            `json:"outputs"`             // paths within the run directory
+	Sums      map[string]data.Sum `json:"sums,omitempty"`      // what they are, by path; of an earlier program's record empty
+	Seconds   float64             `json:"seconds"`
 }
 
 // Fresh returns the empty record of the same task.
@@ -763,7 +763,7 @@ func (d *Dir) PutRecord(r *TaskRecord) (err error) {
 	if err := r.Conserved(); err != nil {
 		return err
 	}
-	if r.Sums, err = d.sums(r.Outputs); err != nil {
+	if r.Sums, err = d.sums(r.Outputs, r.Sums); err != nil {
 		return err
 	}
 	return WriteJSON(d.RecordPath(r.Stage, r.Task), r)

@@ -319,7 +319,7 @@ func BenchmarkRecord(b *testing.B) {
 	}
 	b.SetBytes(size)
 	for b.Loop() {
-		if _, err := d.sums([]string{"out"}); err != nil {
+		if _, err := d.sums([]string{"out"}, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

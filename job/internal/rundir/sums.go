@@ -12,56 +12,60 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/zeebo/xxh3"
 	"golang.org/x/sync/errgroup"
-)
 
-// Sum is the size and checksum of an output when its task finished. It reveals a
-// file that was changed, cut or replaced since. It guards against damage, not
-// against someone who can write records too.
-type Sum struct {
-	Bytes int64  `json:"bytes"`
-	XXH3  string `json:"xxh3"` // of 128 bits, in hexadecimal digits
-}
+	"github.com/neardup/neardup/data"
+)
 
 // errOtherBytes is returned for an output that differs from its record.
 var errOtherBytes = errors.New("it is not what was written")
 
 // sumOf computes the Sum of the file at path, which it reads through buf. On error
 // s.Bytes says how much it has read.
-func sumOf(ctx context.Context, path string, buf []byte) (s Sum, err error) {
+func sumOf(ctx context.Context, path string, buf []byte) (s data.Sum, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return s, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	var h xxh3.Hasher
+	var h data.Summer
 	for {
 		n, err := f.Read(buf)
 		_, _ = h.Write(buf[:n]) // it cannot fail
-		s.Bytes += int64(n)
 		if errors.Is(err, io.EOF) {
-			break
+			return h.Sum(), nil
 		}
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
-			return s, fmt.Errorf("%s: %w", path, err)
+			return h.Sum(), fmt.Errorf("%s: %w", path, err)
 		}
 	}
-	sum := h.Sum128().Bytes()
-	s.XXH3 = fmt.Sprintf("%x", sum)
-	return s, nil
 }
 
 const sumBuffer = 256 << 10
 
-// sums computes the Sums of a task's outputs, by name.
-func (d *Dir) sums(outputs []string) (map[string]Sum, error) {
-	sums := make(map[string]Sum, len(outputs))
+// AddSummed adds a complete output whose sum is known, as that of a file that a task
+// wrote: nobody need read it again.
+func (r *TaskRecord) AddSummed(name string, s data.Sum) {
+	r.Outputs = append(r.Outputs, name)
+	if r.Sums == nil {
+		r.Sums = map[string]data.Sum{}
+	}
+	r.Sums[name] = s
+}
+
+// sums returns the sums of a task's outputs, by name: those that are known, and those
+// of the files that it reads.
+func (d *Dir) sums(outputs []string, known map[string]data.Sum) (map[string]data.Sum, error) {
+	sums := make(map[string]data.Sum, len(outputs))
 	buf := make([]byte, sumBuffer)
 	for _, name := range outputs {
+		if s, is := known[name]; is {
+			sums[name] = s
+			continue
+		}
 		s, err := sumOf(context.Background(), d.Path(name), buf)
 		if err != nil {
 			return nil, fmt.Errorf("run directory: %w", err)
@@ -137,7 +141,7 @@ func (d *Dir) checkOutput(ctx context.Context, r *TaskRecord, name string, buf [
 	if err != nil || !summed { // of an earlier program
 		return 0, err
 	}
-	var got Sum
+	var got data.Sum
 	if info.Size() == want.Bytes {
 		if got, err = sumOf(ctx, path, buf); err != nil {
 			return got.Bytes, err

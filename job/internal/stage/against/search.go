@@ -172,7 +172,8 @@ type againstWriter struct {
 	hits       *parquet.TableWriter[data.AgainstRow]
 	clean      *clean.Writer // nil: there is none to write
 	quarantine *pipeline.Quarantine
-	names      []string // within the run directory, of hits and clean
+	hitsName   string // within the run directory, as cleanName
+	cleanName  string
 }
 
 // create creates the files. The caller must call abort in the end.
@@ -185,7 +186,7 @@ func (w *againstWriter) create(options data.ReaderOptions, workers int) error {
 	if w.hits, err = parquet.Create(path, &data.Against, job.TableOptions()); err != nil {
 		return err
 	}
-	w.names = append(w.names, filepath.Join(rundir.Against, filepath.Base(path)))
+	w.hitsName = filepath.Join(rundir.Against, filepath.Base(path))
 	if w.quarantine, err = pipeline.CreateQuarantine(job.Dir, task); err != nil {
 		return err
 	}
@@ -196,7 +197,7 @@ func (w *againstWriter) create(options data.ReaderOptions, workers int) error {
 	if path, err = job.Dir.Part(rundir.Clean, task, clean.Extension(split)); err != nil {
 		return err
 	}
-	w.names = append(w.names, filepath.Join(rundir.Clean, filepath.Base(path)))
+	w.cleanName = filepath.Join(rundir.Clean, filepath.Base(path))
 	w.clean, err = clean.Create(path, split, options, workers)
 	return err
 }
@@ -234,11 +235,14 @@ func (w *againstWriter) write(b *batch) error {
 // commit commits the files and notes them in the record.
 func (w *againstWriter) commit() error {
 	w.rec.Counts[countHits] = w.hits.Rows()
-	err := errors.Join(w.hits.Commit(), w.quarantine.Commit())
-	if err == nil && w.clean != nil {
-		err = w.clean.Commit()
+	w.rec.Outputs = append(w.quarantine.Outputs(), w.hitsName)
+	if err := errors.Join(w.hits.Commit(), w.quarantine.Commit()); err != nil || w.clean == nil {
+		return err
 	}
-	w.rec.Outputs = append(w.names, w.quarantine.Outputs()...)
+	err := w.clean.Commit()
+	if err == nil {
+		w.rec.AddSummed(w.cleanName, w.clean.Sum())
+	}
 	return err
 }
 

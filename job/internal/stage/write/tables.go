@@ -120,7 +120,12 @@ func writeTables(ctx context.Context, job *engine.Job, rec *rundir.TaskRecord, w
 // output adds a part of a table to the outputs of the task's record. The part need
 // not be complete yet.
 func (w *writer) output(path string) {
-	w.rec.Outputs = append(w.rec.Outputs, filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path)))
+	w.rec.Outputs = append(w.rec.Outputs, nameOf(path))
+}
+
+// nameOf is the path of a part within the run directory.
+func nameOf(path string) string {
+	return filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path))
 }
 
 // tables writes the parts of matches and clusters and, with a clean dump, of removed.
@@ -507,7 +512,7 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 		return err
 	}
 	rec.Bytes = in.Consumed()
-	w.output(path)
+	rec.AddSummed(nameOf(path), out.Sum())
 	return nil
 }
 

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package data
+
+import "os"
+
+func keepOutOfCache(f *os.File) File { return f }
