@@ -17,6 +17,7 @@ import (
 // stages of runs show them (job/docs/benchmarks/plan.md).
 const (
 	shortSeconds     = 50e-9  // a candidate pair of short texts
+	nearSeconds      = 0.6e-6 // a pair of near fingerprints
 	postingSeconds   = 0.2e-6 // a sampled shingle, made and joined,
 	candidateSeconds = 0.1e-6 // and a pair of documents that share one
 	sampledSeconds   = 1.4e-9 // a byte of a text that is sampled
@@ -33,6 +34,7 @@ const farApart = 4
 // meetings are what documents of a run have to do with each other.
 type meetings struct {
 	short      float64 // candidate pairs of short texts
+	near       float64 // pairs of near fingerprints
 	candidates float64 // pairs that share a sampled shingle
 	open       float64 // pairs that the texts decide
 	asked      float64 // documents of these
@@ -54,6 +56,7 @@ func (s *sampler) meet(ctx context.Context, cfg config.Config, n float64) (meeti
 	times := n / own
 	short := s.keys(rule, mapper.ShortTexts, times)
 	m.short = short.candidates(own, n, mapper.ShortTexts)
+	m.near = s.near(cfg.Match.Distance).grown(own, n)
 	if !cfg.Match.Consults() {
 		return m, nil
 	}
@@ -74,6 +77,19 @@ func (s *sampler) meet(ctx context.Context, cfg config.Config, n float64) (meeti
 	m.open = open.grown(own, n)
 	m.asked = n * -math.Expm1(-m.open/n)
 	return m, nil
+}
+
+// near counts the pairs of the sample whose fingerprints are within a distance.
+func (s *sampler) near(distance int) *samplePairs {
+	p := pairsOf(len(s.views))
+	for i := range s.views {
+		for j := range s.views[:i] {
+			if a, b := &s.views[j], &s.views[i]; a.Normal && b.Normal && mapper.Distance(a, b) <= distance {
+				p.add(j, i, 1)
+			}
+		}
+	}
+	return &p
 }
 
 // samplePairs counts pairs of documents of the sample, which stand in order.
@@ -185,5 +201,5 @@ func (m meetings) seconds(n, text float64) float64 {
 	if m.shared > 0 {
 		sampled = n*(m.shared*postingSeconds+text*sampledSeconds) + m.candidates*candidateSeconds
 	}
-	return m.short*shortSeconds + sampled + m.asked*(openSeconds+text*openByteSeconds) + m.open*(pairSeconds+text*pairByteSeconds)
+	return m.short*shortSeconds + m.near*nearSeconds + sampled + m.asked*(openSeconds+text*openByteSeconds) + m.open*(pairSeconds+text*pairByteSeconds)
 }

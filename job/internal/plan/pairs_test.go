@@ -73,7 +73,7 @@ func TestMeetings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	open, short, err := plan.Meetings(t.Context(), cfg, []string{dir}, plan.Options{Documents: n / 3, Workers: 2}, n)
+	open, short, _, err := plan.Meetings(t.Context(), cfg, []string{dir}, plan.Options{Documents: n / 3, Workers: 2}, n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,13 +103,61 @@ func TestMeetings(t *testing.T) {
 	}
 	if classic, err := cfg.WithPreset(config.PresetClassic); err != nil {
 		t.Fatal(err)
-	} else if open, short, err := plan.Meetings(t.Context(), classic, []string{dir}, plan.Options{Documents: 300, Workers: 2}, n); err != nil || open+short > 0 {
+	} else if open, short, near, err := plan.Meetings(t.Context(), classic, []string{dir}, plan.Options{Documents: 300, Workers: 2}, n); err != nil || open+short+near > 0 {
 		t.Errorf("classic, which verifies nothing: %v and %v, %v", open, short, err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if _, _, err := plan.Meetings(ctx, cfg, []string{dir}, plan.Options{Documents: 300, Workers: 2}, n); err == nil {
+	if _, _, _, err := plan.Meetings(ctx, cfg, []string{dir}, plan.Options{Documents: 300, Workers: 2}, n); err == nil {
 		t.Error("it goes on when it is to stop")
+	}
+}
+
+// Texts of one subject have near fingerprints, whether they are copies or not: the plan
+// counts on about as many such pairs as the segment tables then bring together.
+func TestNear(t *testing.T) {
+	const n, subjects = 1500, 30
+	r := rand.New(rand.NewPCG(4, 4))
+	words := func(n int) string {
+		var text strings.Builder
+		for range n {
+			fmt.Fprintf(&text, "w%d ", r.IntN(40_000))
+		}
+		return text.String()
+	}
+	var common [subjects]string
+	for i := range common {
+		common[i] = words(60)
+	}
+	dir := t.TempDir()
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "{\"id\":\"%d\",\"text\":%q}\n", i, common[r.IntN(subjects)]+words(25))
+	}
+	if err := os.WriteFile(filepath.Join(dir, "part.jsonl"), []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Default().WithPreset(config.PresetThorough)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Output.Clean = false
+	_, _, planned, err := plan.Meetings(t.Context(), cfg, []string{dir}, plan.Options{Documents: n / 3, Workers: 2}, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := job.Run(t.Context(), job.Request{Command: job.CommandRun, Inputs: []string{dir}, Out: filepath.Join(t.TempDir(), "out"), Config: cfg, Engine: local.New(2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	measured := 0.0
+	for _, table := range s.Tables {
+		if table.Table[0] == '0' || table.Table[0] == '1' { // of a segment: 00A
+			measured += float64(table.Candidates)
+		}
+	}
+	if measured < 1000 || planned < 0.8*measured || planned > 1.25*measured {
+		t.Errorf("%.0f pairs planned, %.0f measured", planned, measured)
 	}
 }
 

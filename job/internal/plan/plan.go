@@ -472,8 +472,12 @@ func (s *sampler) look(o Options) (err error) {
 	characters := 0
 	const passes = 4
 	advance := o.Pass.Begin(passes*int64(len(s.docs)), "documents")
+	printers := [2]*mapper.Fingerprinter{}
+	for sketches := range printers {
+		printers[sketches] = mapper.NewFingerprinter(analyzer.NewWorkspace(), sketches == 1, templates)
+	}
 	for pass := range passes {
-		f := mapper.NewFingerprinter(analyzer.NewWorkspace(), pass%2 == 1, templates)
+		f := printers[pass%2]
 		f.Samples = pass == 1
 		var row data.FingerprintRow
 		began := spent()
@@ -490,7 +494,7 @@ func (s *sampler) look(o Options) (err error) {
 				row = data.FingerprintRow{} // the view has its bytes
 			}
 		}
-		// The first time makes things ready; what else makes one slower is not the run's.
+		// The first pass makes things ready; what else makes one slower is not the run's.
 		if took := (spent() - began) / float64(len(s.docs)); pass < 2 || took < s.printing[pass%2] {
 			s.printing[pass%2] = took
 		}
