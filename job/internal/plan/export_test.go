@@ -19,18 +19,31 @@ func Sample(ctx context.Context, cfg config.Config, inputs []string, o Options) 
 	return s.plan, nil
 }
 
-// Meetings are the pairs that a plan counts on among n documents: those that the texts
-// decide, the candidates of short texts, and those of near fingerprints.
-func Meetings(ctx context.Context, cfg config.Config, inputs []string, o Options, n float64) (open, short, near float64, err error) {
+// Meetings are the pairs that the texts decide and the candidate pairs of short texts
+// that a plan counts on among n documents.
+func Meetings(ctx context.Context, cfg config.Config, inputs []string, o Options, n float64) (open, short float64, err error) {
 	s, err := sample(ctx, cfg, inputs, o)
 	if err == nil {
 		err = s.look(o)
 	}
 	if err != nil {
-		return 0, 0, 0, err
+		return 0, 0, err
 	}
 	m, err := s.meet(ctx, cfg, n)
-	return m.open, m.short, m.near, err
+	return m.open, m.short, err
+}
+
+// Near is how many pairs of near fingerprints a plan counts on among n documents, if it
+// compares at most so many of its sample.
+func Near(ctx context.Context, cfg config.Config, inputs []string, o Options, most int, n float64) (float64, error) {
+	s, err := sample(ctx, cfg, inputs, o)
+	if err == nil {
+		err = s.look(o)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return s.near(cfg.Match.Distance, most, n), nil
 }
 
 // Grown is how many pairs there are among n documents, if the sample of so many has

@@ -56,7 +56,7 @@ func (s *sampler) meet(ctx context.Context, cfg config.Config, n float64) (meeti
 	times := n / own
 	short := s.keys(rule, mapper.ShortTexts, times)
 	m.short = short.candidates(own, n, mapper.ShortTexts)
-	m.near = s.near(cfg.Match.Distance).grown(own, n)
+	m.near = s.near(cfg.Match.Distance, mostNear, n)
 	if !cfg.Match.Consults() {
 		return m, nil
 	}
@@ -79,17 +79,23 @@ func (s *sampler) meet(ctx context.Context, cfg config.Config, n float64) (meeti
 	return m, nil
 }
 
-// near counts the pairs of the sample whose fingerprints are within a distance.
-func (s *sampler) near(distance int) *samplePairs {
-	p := pairsOf(len(s.views))
-	for i := range s.views {
-		for j := range s.views[:i] {
-			if a, b := &s.views[j], &s.views[i]; a.Normal && b.Normal && mapper.Distance(a, b) <= distance {
+// mostNear is how many documents of the sample are compared with each other.
+const mostNear = 4096
+
+// near is how many pairs of n documents have fingerprints within a distance. Of a sample
+// of more than most documents it compares so many, which are spread evenly.
+func (s *sampler) near(distance, most int, n float64) float64 {
+	step := (len(s.views) + most - 1) / most
+	own := (len(s.views) + step - 1) / step
+	p := pairsOf(own)
+	for i := range own {
+		for j := range i {
+			if a, b := &s.views[j*step], &s.views[i*step]; a.Normal && b.Normal && mapper.Distance(a, b) <= distance {
 				p.add(j, i, 1)
 			}
 		}
 	}
-	return &p
+	return p.grown(float64(own), n)
 }
 
 // samplePairs counts pairs of documents of the sample, which stand in order.

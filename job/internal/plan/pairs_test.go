@@ -73,7 +73,7 @@ func TestMeetings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	open, short, _, err := plan.Meetings(t.Context(), cfg, []string{dir}, plan.Options{Documents: n / 3, Workers: 2}, n)
+	open, short, err := plan.Meetings(t.Context(), cfg, []string{dir}, plan.Options{Documents: n / 3, Workers: 2}, n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,12 +103,12 @@ func TestMeetings(t *testing.T) {
 	}
 	if classic, err := cfg.WithPreset(config.PresetClassic); err != nil {
 		t.Fatal(err)
-	} else if open, short, near, err := plan.Meetings(t.Context(), classic, []string{dir}, plan.Options{Documents: 300, Workers: 2}, n); err != nil || open+short+near > 0 {
+	} else if open, short, err := plan.Meetings(t.Context(), classic, []string{dir}, plan.Options{Documents: 300, Workers: 2}, n); err != nil || open+short > 0 {
 		t.Errorf("classic, which verifies nothing: %v and %v, %v", open, short, err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if _, _, _, err := plan.Meetings(ctx, cfg, []string{dir}, plan.Options{Documents: 300, Workers: 2}, n); err == nil {
+	if _, _, err := plan.Meetings(ctx, cfg, []string{dir}, plan.Options{Documents: 300, Workers: 2}, n); err == nil {
 		t.Error("it goes on when it is to stop")
 	}
 }
@@ -142,10 +142,6 @@ func TestNear(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg.Output.Clean = false
-	_, _, planned, err := plan.Meetings(t.Context(), cfg, []string{dir}, plan.Options{Documents: n / 3, Workers: 2}, n)
-	if err != nil {
-		t.Fatal(err)
-	}
 	s, err := job.Run(t.Context(), job.Request{Command: job.CommandRun, Inputs: []string{dir}, Out: filepath.Join(t.TempDir(), "out"), Config: cfg, Engine: local.New(2)})
 	if err != nil {
 		t.Fatal(err)
@@ -156,8 +152,14 @@ func TestNear(t *testing.T) {
 			measured += float64(table.Candidates)
 		}
 	}
-	if measured < 1000 || planned < 0.8*measured || planned > 1.25*measured {
-		t.Errorf("%.0f pairs planned, %.0f measured", planned, measured)
+	for _, most := range []int{n, n / 5} {
+		planned, err := plan.Near(t.Context(), cfg, []string{dir}, plan.Options{Documents: n / 3, Workers: 2}, most, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if measured < 1000 || planned < 0.8*measured || planned > 1.25*measured {
+			t.Errorf("%.0f pairs planned from at most %d documents, %.0f measured", planned, most, measured)
+		}
 	}
 }
 
