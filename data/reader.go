@@ -100,7 +100,15 @@ type ReaderOptions struct {
 	Decoded func(path, encoding string)
 
 	// Open, if not nil, opens files by their paths: it may have them already.
-	Open func(path string) (io.ReadSeekCloser, error)
+	Open func(path string) (InputFile, error)
+}
+
+// InputFile is an open file or object. Read and Seek are used by one goroutine, ReadAt by any.
+type InputFile interface {
+	io.Reader
+	io.ReaderAt
+	io.Seeker
+	io.Closer
 }
 
 // Memory is memory that several readers share, in bytes. It is safe for

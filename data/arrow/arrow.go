@@ -63,7 +63,7 @@ func openBatches(split data.Split, o data.ReaderOptions) (b *batches, err error)
 	if raw.Compression() == stream.Plain { // else the decompressor may hold some
 		b.memory = o.Memory
 	}
-	if err = b.begin(split); err == nil {
+	if err = b.begin(split, o); err == nil {
 		err = panics.AsError(func() (err error) {
 			if b.arrow, err = ipc.NewReaderFromMessageReader(b, ipc.WithAllocator(mem)); err == nil {
 				b.schema = b.arrow.Schema()
@@ -88,14 +88,14 @@ var errFailed = errors.New("reading")
 
 // begin reads what stands before the split's messages: the mark of a file, and for a
 // split in the middle the schema and the dictionaries before it.
-func (b *batches) begin(split data.Split) error {
+func (b *batches) begin(split data.Split, o data.ReaderOptions) error {
 	b.whole = split.End < 0 || split.End == split.Size
 	if split.Start == 0 {
 		head := make([]byte, len(fileMagic))
 		switch err := b.messages.fill(head); {
 		case err == nil && string(head) == fileMagic:
 			b.file = true
-			return b.wholeFile(split)
+			return b.wholeFile(split, o)
 		case err == nil && Is(append(head, 0, 0, 0, 0)):
 			b.messages.in, b.messages.at = io.MultiReader(bytes.NewReader(head), b.raw), 0
 		case err == nil || errors.Is(err, io.EOF) || errors.Is(err, errDamaged) || errors.As(err, new(*stream.Damage)):
@@ -105,7 +105,7 @@ func (b *batches) begin(split data.Split) error {
 		}
 		return nil
 	}
-	f, err := object.Open(split.Path)
+	f, err := object.OpenInput(split.Path, o)
 	if err != nil {
 		return err
 	}
@@ -170,11 +170,11 @@ func (b *batches) push(msg message, body []byte) {
 
 // wholeFile begins a file, behind its mark. One that cannot be read at any place is read
 // as a stream is.
-func (b *batches) wholeFile(split data.Split) error {
+func (b *batches) wholeFile(split data.Split, o data.ReaderOptions) error {
 	if split.Size < 0 || b.raw.Compression() != stream.Plain {
 		return nil
 	}
-	f, err := object.Open(split.Path)
+	f, err := object.OpenInput(split.Path, o)
 	if err != nil {
 		return err
 	}

@@ -316,12 +316,15 @@ func (w *Writer) copyRows() error {
 		}
 		return false
 	}
+	o := w.options
+	ahead := object.ReadAheadOf(w.split, &o)
+	defer ahead.Close() //nolint:errcheck // it was read from
 	var n int64
 	var err error
 	if w.split.Format == source.FormatArrow {
-		n, err = arrow.CopyRows(w.file, w.split, w.options, changes, keep)
+		n, err = arrow.CopyRows(w.file, w.split, o, changes, keep)
 	} else {
-		n, err = parquet.CopyRows(w.file, w.split, parquet.Options{}, changes, keep)
+		n, err = parquet.CopyRows(w.file, w.split, o, parquet.Options{}, changes, keep)
 	}
 	if err != nil {
 		return fmt.Errorf("clean: %w", err)

@@ -20,6 +20,7 @@ const requests = 16
 // one goroutine, and holds them all in memory at worst.
 type Ahead struct {
 	asked  chan chan content // in order
+	last   content           // that was opened
 	cancel func()
 }
 
@@ -52,26 +53,43 @@ func ReadAhead(objects []data.SplitFile) *Ahead {
 	return a
 }
 
-// Open opens the next object, which is that at path.
-func (a *Ahead) Open(path string) (io.ReadSeekCloser, error) {
-	answer, ok := <-a.asked
-	if !ok {
-		return nil, fmt.Errorf("%s: it is opened behind the last object", path)
+// ReadAheadOf starts to read the objects of a split of several, which options o then open;
+// nil if the split is not of objects.
+func ReadAheadOf(split data.Split, o *data.ReaderOptions) *Ahead {
+	if len(split.Files) == 0 || !Is(split.Path) {
+		return nil
 	}
-	c := <-answer
-	if c.err == nil && c.path != path {
-		c.err = fmt.Errorf("%s: it is opened before %s", path, c.path)
+	a := ReadAhead(split.Files)
+	o.Open = a.Open
+	return a
+}
+
+// Open opens the next object, which is that at path, or the last one again.
+func (a *Ahead) Open(path string) (data.InputFile, error) {
+	if a.last.path != path {
+		answer, ok := <-a.asked
+		if !ok {
+			return nil, fmt.Errorf("%s: it is opened behind the last object", path)
+		}
+		a.last = <-answer
 	}
+	if a.last.err == nil && a.last.path != path {
+		return nil, fmt.Errorf("%s: it is opened before %s", path, a.last.path)
+	}
+	return a.last.open()
+}
+
+func (c content) open() (data.InputFile, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
-	return held{bytes.NewReader(c.text)}, nil
+	return inMemory{bytes.NewReader(c.text)}, nil
 }
 
-// held is an object in memory.
-type held struct{ *bytes.Reader }
+// inMemory is an object whose bytes were read.
+type inMemory struct{ *bytes.Reader }
 
-func (held) Close() error { return nil }
+func (inMemory) Close() error { return nil }
 
 // Close ends the reading. a may be nil.
 func (a *Ahead) Close() error {

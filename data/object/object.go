@@ -31,6 +31,8 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"github.com/neardup/neardup/data"
 )
 
 // scheme starts the path of an object: s3://BUCKET/KEY.
@@ -307,18 +309,9 @@ func hidden(key string) bool {
 	return false
 }
 
-// File is an open file or object. Read and Seek are used by one goroutine,
-// ReadAt by any.
-type File interface {
-	io.Reader
-	io.ReaderAt
-	io.Seeker
-	io.Closer
-}
-
 // Open opens a file or an object for reading; fs.ErrNotExist when there is
 // none.
-func Open(name string) (File, error) {
+func Open(name string) (data.InputFile, error) {
 	if !Is(name) {
 		f, err := os.Open(name)
 		if err != nil { // f holds a nil pointer
@@ -333,8 +326,16 @@ func Open(name string) (File, error) {
 	return info.Open()
 }
 
+// OpenInput opens a file or an object of the input for who reads it with options o.
+func OpenInput(name string, o data.ReaderOptions) (data.InputFile, error) {
+	if o.Open != nil {
+		return o.Open(name)
+	}
+	return Open(name)
+}
+
 // Open opens what Stat or Find has told of, without asking again what it is.
-func (info FileInfo) Open() (File, error) {
+func (info FileInfo) Open() (data.InputFile, error) {
 	if !Is(info.Path) {
 		return Open(info.Path)
 	}
@@ -347,118 +348,5 @@ func (info FileInfo) Open() (File, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &reader{core: s, info: info, bucket: bucket, key: key, ctx: ctx, cancel: cancel, end: info.Size}, nil
-}
-
-type reader struct {
-	core        *minio.Core
-	info        FileInfo
-	bucket, key string
-	ctx         context.Context // until Close
-	cancel      func()
-
-	at, end int64         // what is left to be read
-	body    io.ReadCloser // it; nil: not asked for
-}
-
-// get asks for what is left to be read.
-func (r *reader) get() (io.ReadCloser, error) {
-	var o minio.GetObjectOptions
-	var err error
-	if r.info.ETag != "" {
-		err = o.SetMatchETag(r.info.ETag)
-	}
-	if err == nil {
-		err = o.SetRange(r.at, r.end-1)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", r.info.Path, err)
-	}
-	body, info, _, err := r.core.GetObject(r.ctx, r.bucket, r.key, o)
-	if err != nil {
-		return nil, explained(r.info.Path, err)
-	}
-	// Some gateways have no ETag; nor can they be asked for an object that was
-	// not changed since, when they know times to less than a second.
-	if r.info.ETag == "" && !info.LastModified.Equal(r.info.ModTime) {
-		return nil, errors.Join(fmt.Errorf("%s: %w", r.info.Path, errReplaced), body.Close())
-	}
-	return body, nil
-}
-
-func (r *reader) Read(p []byte) (n int, err error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
-	for try := 0; ; try++ {
-		if r.at >= r.end {
-			return 0, io.EOF
-		}
-		if r.body == nil {
-			if r.body, err = r.get(); err != nil {
-				return 0, err
-			}
-		}
-		n, err = r.body.Read(p)
-		r.at += int64(n)
-		if n > 0 || err == nil {
-			return n, nil
-		}
-		// The end before the object's end is a connection that broke.
-		r.drop()
-		if try == retries || r.ctx.Err() != nil {
-			return 0, fmt.Errorf("%s at offset %d: %w", r.info.Path, r.at, err)
-		}
-	}
-}
-
-func (r *reader) ReadAt(p []byte, off int64) (n int, err error) {
-	if off < 0 {
-		return 0, fmt.Errorf("%s: offset %d", r.info.Path, off)
-	}
-	part := reader{core: r.core, info: r.info, bucket: r.bucket, key: r.key, ctx: r.ctx, at: off, end: min(off+int64(len(p)), r.info.Size)}
-	defer part.drop()
-	n, err = io.ReadFull(&part, p[:max(part.end-off, 0)])
-	if err == nil && n < len(p) {
-		err = io.EOF
-	}
-	return n, err
-}
-
-// drop ends the request.
-func (r *reader) drop() {
-	if r.body != nil {
-		_ = r.body.Close()
-		r.body = nil
-	}
-}
-
-func (r *reader) Seek(offset int64, whence int) (int64, error) {
-	switch whence {
-	case io.SeekCurrent:
-		offset += r.at
-	case io.SeekEnd:
-		offset += r.info.Size
-	}
-	if offset < 0 {
-		return 0, fmt.Errorf("%s: offset %d", r.info.Path, offset)
-	}
-	if offset != r.at {
-		r.drop()
-	}
-	r.at = offset
-	return offset, nil
-}
-
-func (r *reader) Close() error {
-	r.cancel()
-	if r.body == nil {
-		return nil
-	}
-	body := r.body
-	r.body = nil
-	if err := body.Close(); err != nil && !errors.Is(err, context.Canceled) {
-		return fmt.Errorf("%s: %w", r.info.Path, err)
-	}
-	return nil
+	return &reader{request: request{core: s, info: info, bucket: bucket, key: key, ctx: ctx, end: info.Size}, cancel: cancel}, nil
 }

@@ -116,16 +116,79 @@ func TestStore(t *testing.T) {
 		if err := f.Close(); err != nil {
 			t.Error(err)
 		}
-		small := bytes.Repeat([]byte("neardup "), 20) // it is read byte by byte
-		server.Put("small", small)
-		if f, err = object.Open("s3://crawl/small"); err != nil {
-			t.Fatal(err)
+		// They are read byte by byte.
+		for name, text := range map[string][]byte{"small": bytes.Repeat([]byte("neardup "), 20), "larger": big[:1<<20+1]} {
+			if name == "larger" && testing.Short() {
+				continue
+			}
+			server.Put(name, text)
+			if f, err = object.Open("s3://crawl/" + name); err != nil {
+				t.Fatal(err)
+			}
+			if err := iotest.TestReader(f, text); err != nil {
+				t.Error(err)
+			}
+			if err := f.Close(); err != nil {
+				t.Error(err)
+			}
 		}
-		if err := iotest.TestReader(f, small); err != nil {
-			t.Error(err)
-		}
-		if err := f.Close(); err != nil {
-			t.Error(err)
+	})
+
+	// What is read on in a few places takes few requests, however small the pieces are, and
+	// a small object takes one: as tables are read, from their end and column by column.
+	t.Run("read in places", func(t *testing.T) {
+		huge := bytes.Repeat(big, 8)
+		server.Put("huge", huge)
+		fault.Store(int64(objecttest.CutAnswer))
+		for _, faults := range []int64{0, 3} {
+			for name, text := range map[string][]byte{"huge": huge, "night/a.jsonl": []byte("one")} {
+				info, err := object.Stat("s3://crawl/" + name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				f, err := info.Open()
+				if err != nil {
+					t.Fatal(err)
+				}
+				left.Store(faults)
+				before := proxy.Requests()
+				size := int64(len(text))
+				at := []int64{max(0, size-8), max(0, size-1000), 0, size / 3, 2 * size / 3}
+				ends := []int64{size, size, size / 3, 2 * size / 3, size}
+				r := rand.New(rand.NewPCG(uint64(size), 3))
+				for open := len(at); open > 0; {
+					i := r.IntN(len(at))
+					if i > 1 && (at[0] < ends[0] || at[1] < ends[1]) || at[i] == ends[i] {
+						continue
+					}
+					n := min(int64(1+r.IntN(300_000)), ends[i]-at[i])
+					b := make([]byte, n)
+					if m, err := f.ReadAt(b, at[i]); err != nil || int64(m) != n || !bytes.Equal(b, text[at[i]:at[i]+n]) {
+						t.Fatalf("%s: %d bytes at %d: %d of them, %v", name, n, at[i], m, err)
+					}
+					at[i] += n
+					if n > 1000 && r.IntN(4) == 0 { // a little again, as after the header of a page
+						at[i] -= 1000
+					}
+					if at[i] == ends[i] {
+						open--
+					}
+				}
+				left.Store(0)
+				want := int64(12)
+				if name != "huge" {
+					want = 1
+				}
+				if n := proxy.Requests() - before; n > want+2*faults {
+					t.Errorf("%s: %d requests", name, n)
+				}
+				if err := f.Close(); err != nil {
+					t.Error(err)
+				}
+				if _, err := f.ReadAt(make([]byte, 1), 0); name == "huge" && err == nil {
+					t.Error("it was read from when it was closed")
+				}
+			}
 		}
 	})
 
@@ -237,7 +300,7 @@ func TestStore(t *testing.T) {
 			}
 		}
 		at := time.Date(2026, 11, 20, 3, 10, 0, 123456789, time.UTC)
-		lay("the first text", at)
+		lay("the first text"+strings.Repeat(", and so on", 100_000), at)
 		f, err := object.Open("s3://crawl/laid.jsonl")
 		if err != nil {
 			t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/file"
 	"github.com/zeebo/xxh3"
 
-	"github.com/neardup/neardup/data/object"
+	"github.com/neardup/neardup/data"
 )
 
 // Each table that neardup writes has checksums of all its bytes in its own file
@@ -111,7 +111,7 @@ func sumIn(footer []byte) int {
 // checked is an open file that compares bytes with their checksums before it returns
 // them, once check has read the checksums.
 type checked struct {
-	object.File
+	data.InputFile
 	size   int64
 	failed error // of reading the file; no sign of damage
 	end    int64 // of the row groups; 0: nothing is compared
@@ -133,7 +133,7 @@ func (c *checked) check(f *file.Reader) (has bool, err error) {
 	if value == nil || !strings.HasPrefix(meta.GetCreatedBy(), createdBy) {
 		return false, nil
 	}
-	footer, start, err := readFooter(c.File, c.size)
+	footer, start, err := readFooter(c.InputFile, c.size)
 	if err != nil {
 		return false, err
 	}
@@ -168,7 +168,7 @@ func (c *checked) ReadAt(p []byte, off int64) (n int, err error) {
 	if n == len(p) {
 		return n, nil
 	}
-	m, err := c.File.ReadAt(p[n:], off)
+	m, err := c.InputFile.ReadAt(p[n:], off)
 	if err != nil && off >= 0 && !errors.Is(err, io.EOF) {
 		c.failed = err
 	}
@@ -191,7 +191,7 @@ func (c *checked) block(number int64) ([]byte, error) {
 	}
 	read := b.bytes[:size]
 	b.bytes = nil
-	if n, err := c.File.ReadAt(read, from); n < len(read) {
+	if n, err := c.InputFile.ReadAt(read, from); n < len(read) {
 		return nil, fmt.Errorf("at offset %d: %w", from, err)
 	}
 	if xxh3.Hash(read) != binary.BigEndian.Uint64(c.sums[8*number:]) {

@@ -17,7 +17,7 @@ import (
 	"github.com/neardup/neardup/data/internal/panics"
 )
 
-// CopyRows writes to out the rows of a split for which keep says true, with
+// CopyRows writes to out the rows of a split, read with options in, for which keep says true, with
 // the file's own schema, metadata and compression: column by column with the
 // definition and repetition levels, so that nested and null values stay what
 // they are. Row groups stay row groups; one without a kept row disappears.
@@ -27,8 +27,8 @@ import (
 //
 // The rows of a split of several files, which have one schema ([SchemaOf]), become one
 // row group. A file of it that cannot be read has no row that is kept.
-func CopyRows(out io.Writer, split data.Split, o Options, changes Changes, keep func(file int, row int64) bool) (kept int64, err error) {
-	c := copier{to: &footerWriter{to: out}, options: o.filled(), changes: changes, several: len(split.Files) > 0}
+func CopyRows(out io.Writer, split data.Split, in data.ReaderOptions, o Options, changes Changes, keep func(file int, row int64) bool) (kept int64, err error) {
+	c := copier{read: in, to: &footerWriter{to: out}, options: o.filled(), changes: changes, several: len(split.Files) > 0}
 	number := 0
 	for one := range split.OfFiles() {
 		err := c.file(one, func(row int64) bool { return keep(number, row) })
@@ -45,6 +45,7 @@ func CopyRows(out io.Writer, split data.Split, o Options, changes Changes, keep 
 
 // copier copies the kept rows of files to one.
 type copier struct {
+	read    data.ReaderOptions
 	to      *footerWriter
 	options Options
 	changes Changes
@@ -58,7 +59,7 @@ type copier struct {
 
 // file copies the rows of a split of one file. Its errors name the file.
 func (c *copier) file(split data.Split, keep func(row int64) bool) error {
-	in, err := openInput(split.Path)
+	in, err := openInput(split.Path, c.read)
 	if err != nil {
 		return err
 	}
@@ -127,8 +128,8 @@ func (c *copier) end() error {
 // SchemaOf is what files must share for CopyRows to make one of them: the schema and the
 // metadata as they stand in the footer, but for what pandas notes of its rows, and how
 // each column is compressed. It is empty of a file without rows, which does not tell.
-func SchemaOf(path string) (text string, err error) {
-	in, err := openInput(path)
+func SchemaOf(split data.Split, o data.ReaderOptions) (text string, err error) {
+	in, err := openInput(split.Path, o)
 	if err != nil {
 		return "", err
 	}
@@ -147,7 +148,7 @@ func SchemaOf(path string) (text string, err error) {
 		return err
 	})
 	if err != nil {
-		return "", fmt.Errorf("parquet: %s: %w", path, err)
+		return "", fmt.Errorf("parquet: %s: %w", split.Path, err)
 	}
 	for _, kv := range in.metadata(false) {
 		if kv.Key != "pandas" {
@@ -157,7 +158,7 @@ func SchemaOf(path string) (text string, err error) {
 	for i := range in.schema().NumColumns() {
 		chunk, err := in.file.MetaData().RowGroup(0).ColumnChunk(i)
 		if err != nil {
-			return "", fmt.Errorf("parquet: %s: %w", path, err)
+			return "", fmt.Errorf("parquet: %s: %w", split.Path, err)
 		}
 		text += "\x00" + chunk.Compression().String()
 	}

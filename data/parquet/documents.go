@@ -35,7 +35,7 @@ func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 	if split.Path == "-" {
 		return nil, errors.New("parquet: standard input cannot be read from its end: write it to a file and name that")
 	}
-	in, err := openInput(split.Path)
+	in, err := openInput(split.Path, o)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func (r *reader) finish() error {
 		return err
 	})
 	if err == nil {
-		r.digest, err = stream.Digest(r.path, sections)
+		r.digest, err = stream.Digest(r.bytes.InputFile, sections)
 	}
 	if err != nil {
 		r.err = fmt.Errorf("parquet: %s: %w", r.path, err)
@@ -213,5 +213,5 @@ func (r *reader) Consumed() int64 {
 	return int64(float64(r.done) / float64(max(r.Info.Rows, 1)) * float64(r.size))
 }
 
-// Digest is the SHA-256 of the split's bytes; see data.SourceReader.
+// Digest is the XXH3 of the split's bytes; see data.SourceReader.
 func (r *reader) Digest() string { return r.digest }

@@ -302,7 +302,7 @@ func TestCopySeveral(t *testing.T) {
 func TestSchemaOf(t *testing.T) {
 	schemas := map[compress.Compression]string{}
 	for _, codec := range []compress.Compression{compress.Codecs.Snappy, compress.Codecs.Zstd, compress.Codecs.Zstd} {
-		schema, err := parquet.SchemaOf(writeForeign(t, codec))
+		schema, err := parquet.SchemaOf(data.Split{Path: writeForeign(t, codec)}, data.ReaderOptions{})
 		if was := schemas[codec]; err != nil || schema == "" || was != "" && was != schema {
 			t.Errorf("%v: %q, was %q, %v", codec, schema, was, err)
 		}

@@ -15,7 +15,7 @@ func CopyFile(path string, split data.Split, o Options, changes Changes, keep fu
 	if err != nil {
 		return 0, err
 	}
-	if kept, err = CopyRows(out, split, o, changes, keep); err != nil {
+	if kept, err = CopyRows(out, split, data.ReaderOptions{}, o, changes, keep); err != nil {
 		return 0, errors.Join(err, out.Abort())
 	}
 	return kept, out.Commit()

@@ -105,7 +105,7 @@ func TestDescriptions(t *testing.T) {
 	if err := w.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	in, err := openInput(path)
+	in, err := openInput(path, data.ReaderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

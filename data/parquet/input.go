@@ -56,15 +56,24 @@ type opened struct {
 	column
 }
 
-// openInput opens a Parquet file. Every error names it.
-func openInput(path string) (*input, error) {
-	f, err := object.Open(path)
+// openInput opens a Parquet file, as options o say. Every error names it.
+func openInput(path string, o data.ReaderOptions) (*input, error) {
+	f, err := object.OpenInput(path, o)
 	if err != nil {
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
+	in, err := newInput(path, f)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return in, nil
+}
+
+// newInput reads an open file.
+func newInput(path string, f data.InputFile) (_ *input, err error) {
 	in := &input{path: path, batch: readRows, props: parquet.NewReaderProperties(memory.NewGoAllocator())}
 	in.props.BufferedStreamEnabled = true
-	sums := &checked{File: f}
+	sums := &checked{InputFile: f}
 	in.bytes = sums
 	open := func(f parquet.ReaderAtSeeker) error {
 		return panics.AsError(func() (err error) {
@@ -96,7 +105,7 @@ func openInput(path string) (*input, error) {
 		err = unreadable(f, in.size, err)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("parquet: %s: %w", path, err), f.Close())
+		return nil, fmt.Errorf("parquet: %s: %w", path, err)
 	}
 	in.Info, in.end = in.info(), in.file.NumRowGroups()
 	return in, nil

@@ -33,11 +33,19 @@ func Combine(splits []data.Split, splitBytes int64, o data.ReaderOptions) []data
 		splitBytes = defaultSplitBytes
 	}
 	most := min(filesBytes, splitBytes/4, totalSize(splits)/leastSplits)
+	fits := func(i int) bool { // behind the split before it
+		return i > 0 && i < len(splits) && alike(splits[i-1], splits[i]) && splits[i-1].Size+splits[i].Size <= most
+	}
+	var tables []int // whose schema matters
+	for i, s := range splits {
+		if schemas[s.Format] != nil && (fits(i) || fits(i+1)) {
+			tables = append(tables, i)
+		}
+	}
+	schema := readSchemas(splits, tables, o)
 	var combined []data.Split
-	last := schema{options: o} // of the files of the last of them
-	for _, s := range splits {
-		own := schema{options: o, of: s}
-		if n := len(combined) - 1; n >= 0 && alike(combined[n], s) && combined[n].Size+s.Size <= most && last.equal(&own) {
+	for i, s := range splits {
+		if n := len(combined) - 1; fits(i) && combined[n].Size+s.Size <= most && (schemas[s.Format] == nil || schema[i] != "" && schema[i] == schema[i-1]) {
 			to := &combined[n]
 			if len(to.Files) == 0 {
 				to.Files = append(to.Files, data.SplitFile{Path: to.Path, Size: to.Size})
@@ -45,43 +53,40 @@ func Combine(splits []data.Split, splitBytes int64, o data.ReaderOptions) []data
 			to.Files, to.Size = append(to.Files, data.SplitFile{Path: s.Path, Size: s.Size}), to.Size+s.Size
 			continue
 		}
-		combined, last = append(combined, s), own
+		combined = append(combined, s)
 	}
 	return combined
 }
 
-// schema is that of a file, read when it is asked for.
-type schema struct {
-	of      data.Split
-	options data.ReaderOptions
-	known   bool   // it was read
-	text    string // empty if it cannot be told
-}
-
-// equal reports whether rows of both files can stand in one file. They cannot if a schema
-// cannot be told: who reads the file says why.
-func (s *schema) equal(other *schema) bool {
-	read, has := schemas[s.of.Format]
-	if !has {
-		return true
-	}
-	for _, of := range []*schema{s, other} {
-		if of.known {
-			continue
-		}
-		of.known = true
-		if text, err := read(of.of, of.options); err == nil {
-			of.text = text
+// readSchemas returns the schemas of some of the splits by their numbers: rows of two files
+// can stand in one if both have the same. There is none of a file of which it cannot be
+// told: who reads the file says why.
+func readSchemas(splits []data.Split, of []int, o data.ReaderOptions) map[int]string {
+	schema := make(map[int]string, len(of))
+	var objects []data.SplitFile
+	for _, i := range of {
+		if s := splits[i]; object.Is(s.Path) {
+			objects = append(objects, data.SplitFile{Path: s.Path, Size: s.Size})
 		}
 	}
-	return s.text != "" && s.text == other.text
+	ahead := object.ReadAhead(objects)
+	defer ahead.Close() //nolint:errcheck // it was read from
+	for _, i := range of {
+		o := o
+		if object.Is(splits[i].Path) {
+			o.Open = ahead.Open
+		}
+		if text, err := schemas[splits[i].Format](splits[i], o); err == nil {
+			schema[i] = text
+		}
+	}
+	return schema
 }
 
 // schemas are the formats of which the clean dump of several files has their own form as
 // a whole, and what tells it.
 var schemas = map[string]func(data.Split, data.ReaderOptions) (string, error){
-	FormatCSV: csv.SchemaOf, FormatTSV: csv.SchemaOf, FormatArrow: arrow.SchemaOf,
-	FormatParquet: func(s data.Split, _ data.ReaderOptions) (string, error) { return parquet.SchemaOf(s.Path) },
+	FormatCSV: csv.SchemaOf, FormatTSV: csv.SchemaOf, FormatArrow: arrow.SchemaOf, FormatParquet: parquet.SchemaOf,
 }
 
 func totalSize(splits []data.Split) (n int64) {
@@ -93,17 +98,10 @@ func totalSize(splits []data.Split) (n int64) {
 	return n
 }
 
-// alike reports whether two splits are of whole files that can be read as one. Of objects
-// of a store only those are whose schema need not be read.
+// alike reports whether two splits are of whole files that can be read as one, if their
+// schemas are the same.
 func alike(a, b data.Split) bool {
-	return (together(a.Format) || !object.Is(a.Path)) && a.Format == b.Format && whole(a) && whole(b) && filepath.Ext(a.Path) == filepath.Ext(b.Path) && object.Is(a.Path) == object.Is(b.Path)
-}
-
-// together reports whether the records of any file of a format are written to a clean dump
-// like those of any other.
-func together(format string) bool {
-	_, has := schemas[format]
-	return !has
+	return a.Format == b.Format && whole(a) && whole(b) && filepath.Ext(a.Path) == filepath.Ext(b.Path) && object.Is(a.Path) == object.Is(b.Path)
 }
 
 // whole reports whether a split is all of its files.
@@ -129,10 +127,7 @@ func openFiles(split data.Split, o data.ReaderOptions) (data.SourceReader, error
 	for one := range split.OfFiles() {
 		r.files = append(r.files, one)
 	}
-	if object.Is(split.Path) {
-		r.ahead = object.ReadAhead(split.Files)
-		r.options.Open = r.ahead.Open
-	}
+	r.ahead = object.ReadAheadOf(split, &r.options)
 	if err := r.next(); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}

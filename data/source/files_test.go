@@ -67,8 +67,7 @@ func TestCombine(t *testing.T) {
 }
 
 // Small files of formats whose clean dump has their own form are put together if they
-// have the same header or schema, and not if that cannot be told. Those of a store stay
-// alone.
+// have the same header or schema, and not if that cannot be told.
 func TestSchemas(t *testing.T) {
 	dir := t.TempDir()
 	number := 0
@@ -112,9 +111,6 @@ func TestSchemas(t *testing.T) {
 	}
 	words := arrow.Field{Name: "text", Type: arrow.BinaryTypes.String}
 	coded := arrow.Field{Name: "language", Type: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}}
-	bucket := func(n int) data.Split {
-		return data.Split{Path: fmt.Sprintf("s3://crawl/%d.csv", n), Format: source.FormatCSV, Size: 20, End: -1}
-	}
 	none := data.ReaderOptions{NoHeader: true}
 	for name, c := range map[string]struct {
 		splits []data.Split
@@ -132,7 +128,6 @@ func TestSchemas(t *testing.T) {
 		"arrow":                 {[]data.Split{batch(words), batch(words)}, data.ReaderOptions{}, []int{2}},
 		"another schema":        {[]data.Split{batch(words), batch(words, arrow.Field{Name: "id", Type: arrow.PrimitiveTypes.Int64})}, data.ReaderOptions{}, []int{1, 1}},
 		"with dictionaries":     {[]data.Split{batch(words, coded), batch(words, coded)}, data.ReaderOptions{}, []int{1, 1}},
-		"objects":               {[]data.Split{bucket(1), bucket(2)}, data.ReaderOptions{}, []int{1, 1}},
 		"csv and arrow in turn": {[]data.Split{csv("id,text\n1,a\n"), batch(words), csv("id,text\n1,a\n")}, data.ReaderOptions{}, []int{1, 1, 1}},
 	} {
 		large := data.Split{Path: "large.jsonl", Format: source.FormatJSONL, Size: 1 << 30, End: -1} // so that the others are small

@@ -144,7 +144,7 @@ func openFile(split data.Split, o data.ReaderOptions) (data.SourceReader, error)
 	if damage := (*data.Unreadable)(nil); o.Unread != nil && errors.As(err, &damage) {
 		damage.File = split.Path
 		o.Unread(damage)
-		return &unreadReader{split: split, damage: damage}, nil
+		return &unreadReader{split: split, options: o, damage: damage}, nil
 	}
 	if err != nil { // r may hold a nil pointer
 		return nil, err
@@ -544,9 +544,7 @@ func (l listing) formatByName(path string, o ExpandOptions) string {
 		return ""
 	}
 	format, ext := named(path)
-	if format = cmp.Or(o.Format, format); !together(format) {
-		return ""
-	}
+	format = cmp.Or(o.Format, format)
 	if l.looked[ext]++; l.looked[ext] > lookedInto {
 		return format
 	}
@@ -612,7 +610,7 @@ func (l listing) splitsOf(path, format string, o ExpandOptions) ([]data.Split, e
 		}
 		return cutLines(f, split, o.SplitBytes)
 	case split.Format == FormatParquet && !o.fingerprints: // whose table has yet to be looked at
-		info, err := parquet.ReadInfo(path)
+		info, err := parquet.InfoOf(path, f)
 		if err != nil && !errors.As(err, new(*data.Unreadable)) { // of which who opens it says so
 			return nil, err
 		}

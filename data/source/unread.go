@@ -1,19 +1,22 @@
 package source
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/internal/stream"
+	"github.com/neardup/neardup/data/object"
 )
 
 // unreadReader reads a file none of whose records can be read: as one bad record
 // that stands for all of them.
 type unreadReader struct {
-	split  data.Split
-	damage *data.Unreadable
+	split   data.Split
+	options data.ReaderOptions
+	damage  *data.Unreadable
 
 	told, closed bool
 	digest       string
@@ -27,12 +30,21 @@ func (r *unreadReader) Read(*data.Document) error {
 		r.told = true
 		return &data.BadRecord{Source: r.split.Path, Offset: r.damage.Offset, Reason: data.ReasonUnreadable, Err: r.damage.Err}
 	case r.digest == "" && r.split.Path != "-":
-		var err error
-		if r.digest, err = stream.Digest(r.split.Path, nil); err != nil {
+		if err := r.sum(); err != nil {
 			return fmt.Errorf("%s: %w", r.split.Path, err)
 		}
 	}
 	return io.EOF
+}
+
+// sum digests the file.
+func (r *unreadReader) sum() error {
+	f, err := object.OpenInput(r.split.Path, r.options)
+	if err != nil {
+		return err
+	}
+	r.digest, err = stream.Digest(f, nil)
+	return errors.Join(err, f.Close())
 }
 
 // Consumed is all of the file once it is known to be unreadable.

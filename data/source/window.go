@@ -90,7 +90,7 @@ func runsOfFiles(split data.Split, size int64, shift float64) (windows []data.Sp
 
 // starts returns the offsets, ascending, at which the pieces of a split start, if they
 // are size bytes together. Each is the start of a record.
-func starts(f object.File, split data.Split, end, size int64, shift float64) (at []int64, err error) {
+func starts(f data.InputFile, split data.Split, end, size int64, shift float64) (at []int64, err error) {
 	at = []int64{split.Start}
 	compression, err := stream.Sniff(split, f)
 	if err != nil {

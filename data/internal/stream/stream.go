@@ -95,11 +95,7 @@ func OpenRaw(split data.Split, o data.ReaderOptions) (*Raw, error) {
 		}
 		return r, nil
 	}
-	open := o.Open
-	if open == nil {
-		open = func(path string) (io.ReadSeekCloser, error) { return object.Open(path) }
-	}
-	f, err := open(split.Path)
+	f, err := object.OpenInput(split.Path, o)
 	if err != nil {
 		return nil, err
 	}
@@ -138,12 +134,7 @@ func (r *Raw) Digest() string { return r.sum.String() }
 
 // Digest is the Sum of sections of a file one after the other, each of which is an
 // offset and a length; nil means all of it.
-func Digest(path string, sections [][2]int64) (string, error) {
-	f, err := object.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close() //nolint:errcheck // opened for reading
+func Digest(f io.ReadSeeker, sections [][2]int64) (string, error) {
 	if sections == nil {
 		sections = [][2]int64{{0, math.MaxInt64}}
 	}

@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,7 +17,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/apache/arrow/go/v15/arrow/ipc"
+	"github.com/apache/arrow/go/v15/arrow/memory"
+
+	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/object/objecttest"
+	"github.com/neardup/neardup/data/parquet"
 )
 
 // A run whose input stands in an S3 store, and which is published there, has
@@ -247,57 +257,151 @@ func exitOf(err error) int {
 	return 0
 }
 
-// Many small objects are read as many small files are, with few more requests than there
-// are objects to read, and the same found.
+// Many small objects, lines or tables, are read as many small files are, with few more
+// requests than there are objects to read, and the same found.
 func TestManySmallObjects(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts processes")
 	}
-	const objects = 400
+	const objects = 300
 	server := objecttest.Start(t, "crawl")
 	var asked, read atomic.Int64 // of objects: what they are, and for their bytes
 	proxy := &objecttest.Proxy{Answered: func(r *http.Request) {
 		switch {
 		case r.Method == http.MethodHead:
 			asked.Add(1)
-		case strings.HasSuffix(r.URL.Path, ".jsonl"):
+		case !r.URL.Query().Has("list-type"):
 			read.Add(1)
 		}
 	}}
 	server.Behind(proxy)
 	dir := t.TempDir()
-	in := filepath.Join(dir, "dump")
-	if err := os.Mkdir(in, 0o755); err != nil {
+	lines := filepath.Join(dir, "lines")
+	if err := os.Mkdir(lines, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	dump(t, in, objects, 2)
-	for i := range objects {
-		name := fmt.Sprintf("%03d.jsonl", i)
-		text, err := os.ReadFile(filepath.Join(in, name))
-		if err != nil {
+	dump(t, lines, objects, 2)
+	for format, c := range map[string]struct {
+		write func(path string, of []page) error
+		reads int64 // of each object, by the stages and for its schema
+	}{
+		"jsonl":   {nil, 3},
+		"csv":     {csvFile, 4},
+		"parquet": {parquetFile, 5},
+		"arrow":   {arrowFile, 5},
+	} {
+		t.Run(format, func(t *testing.T) {
+			in := filepath.Join(dir, format)
+			if err := os.Mkdir(in, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			for i := range objects {
+				text, err := os.ReadFile(filepath.Join(lines, fmt.Sprintf("%03d.jsonl", i)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				name := fmt.Sprintf("%03d.%s", i, format)
+				path := filepath.Join(in, name)
+				if c.write == nil {
+					err = os.WriteFile(path, text, 0o600)
+				} else {
+					err = c.write(path, parsed(t, text))
+				}
+				if err == nil {
+					text, err = os.ReadFile(path)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				server.Put(format+"/"+name, text)
+			}
+			asked.Store(0)
+			read.Store(0)
+			here, there := filepath.Join(dir, format+"-here"), filepath.Join(dir, format+"-there")
+			for _, args := range [][]string{{"run", in, "--out", here}, {"run", "s3://crawl/" + format, "--out", there}} {
+				cmd, stderr := start(t, args...)
+				if err := cmd.Wait(); err != nil {
+					t.Fatalf("%v: %v: %s", args, err, stderr)
+				}
+			}
+			for _, table := range []string{"matches", "clusters", "removed", "clean"} {
+				if out, err := exec.Command("diff", "-r", filepath.Join(here, table), filepath.Join(there, table)).CombinedOutput(); err != nil {
+					t.Errorf("%s: %s", table, out)
+				}
+			}
+			parts, err := filepath.Glob(filepath.Join(there, "fingerprints", "*"))
+			if err != nil || len(parts) < 60 || len(parts) > 130 {
+				t.Errorf("%d parts, %v", len(parts), err)
+			}
+			// The beginnings of a hundred tell what they are, and each split is asked for
+			// a few times.
+			if asked.Load() > objects || read.Load() > c.reads*objects+400 {
+				t.Errorf("%d objects: asked what they are %d times, for their bytes %d times", objects, asked.Load(), read.Load())
+			}
+			t.Logf("%d objects: asked what they are %d times, for their bytes %d times", objects, asked.Load(), read.Load())
+		})
+	}
+}
+
+// page is what dump writes as a line.
+type page struct{ ID, Title, Text string }
+
+func parsed(t *testing.T, lines []byte) (pages []page) {
+	t.Helper()
+	for line := range bytes.Lines(lines) {
+		var p page
+		if err := json.Unmarshal(line, &p); err != nil {
 			t.Fatal(err)
 		}
-		server.Put("dump/"+name, text)
+		pages = append(pages, p)
 	}
-	here, there := filepath.Join(dir, "here"), filepath.Join(dir, "there")
-	for _, args := range [][]string{{"run", in, "--out", here}, {"run", "s3://crawl/dump", "--out", there}} {
-		cmd, stderr := start(t, args...)
-		if err := cmd.Wait(); err != nil {
-			t.Fatalf("%v: %v: %s", args, err, stderr)
+	return pages
+}
+
+func csvFile(path string, pages []page) error {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	rows := [][]string{{"id", "title", "text"}}
+	for _, p := range pages {
+		rows = append(rows, []string{p.ID, p.Title, p.Text})
+	}
+	return errors.Join(w.WriteAll(rows), os.WriteFile(path, b.Bytes(), 0o600))
+}
+
+// record is the pages as one of Arrow.
+func record(pages []page) arrow.Record {
+	b := array.NewRecordBuilder(memory.DefaultAllocator, arrow.NewSchema([]arrow.Field{
+		{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "title", Type: arrow.BinaryTypes.String}, {Name: "text", Type: arrow.BinaryTypes.String}}, nil))
+	for _, p := range pages {
+		for i, value := range []string{p.ID, p.Title, p.Text} {
+			b.Field(i).(*array.StringBuilder).Append(value)
 		}
 	}
-	for _, table := range []string{"matches", "clusters", "removed", "clean"} {
-		if out, err := exec.Command("diff", "-r", filepath.Join(here, table), filepath.Join(there, table)).CombinedOutput(); err != nil {
-			t.Errorf("%s: %s", table, out)
+	return b.NewRecord()
+}
+
+func arrowFile(path string, pages []page) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	of := record(pages)
+	w, err := ipc.NewFileWriter(f, ipc.WithSchema(of.Schema()))
+	if err == nil {
+		err = errors.Join(w.Write(of), w.Close())
+	}
+	return errors.Join(err, f.Close())
+}
+
+func parquetFile(path string, pages []page) error {
+	w, err := parquet.Create(path, &data.Texts, parquet.Options{})
+	if err != nil {
+		return err
+	}
+	for _, p := range pages {
+		if err := w.Write(&data.TextRow{DocID: []byte(p.ID), Title: []byte(p.Title), Text: []byte(p.Text)}); err != nil {
+			return errors.Join(err, w.Abort())
 		}
 	}
-	parts, err := filepath.Glob(filepath.Join(there, "fingerprints", "*"))
-	if err != nil || len(parts) < 64 || len(parts) > 130 {
-		t.Errorf("%d parts, %v", len(parts), err)
-	}
-	// Three stages read all of these, the beginnings of a hundred tell what they are, and
-	// each split is asked for twice.
-	if asked.Load() > objects/2 || read.Load() > 3*objects+110 {
-		t.Errorf("%d objects: asked what they are %d times, for their bytes %d times", objects, asked.Load(), read.Load())
-	}
+	return w.Commit()
 }
