@@ -334,7 +334,8 @@ func OpenInput(name string, o data.ReaderOptions) (data.InputFile, error) {
 	return Open(name)
 }
 
-// Open opens what Stat or Find has told of, without asking again what it is.
+// Open opens what Stat or Find has told of, without asking again what it is. It does so
+// where only Path and Size are known, too; such an object may be replaced while it is read.
 func (info FileInfo) Open() (data.InputFile, error) {
 	if !Is(info.Path) {
 		return Open(info.Path)

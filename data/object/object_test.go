@@ -323,7 +323,17 @@ func TestStore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		blind, err := object.FileInfo{Path: "s3://crawl/night/a.jsonl", Size: 3}.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
 		server.Put("night/a.jsonl", []byte("ONE and more"))
+		if text, err := io.ReadAll(blind); err != nil || string(text) != "ONE" {
+			t.Errorf("of its name and size alone: read %q, %v", text, err)
+		}
+		if err := blind.Close(); err != nil {
+			t.Error(err)
+		}
 		if text, err := io.ReadAll(f); err == nil || !strings.Contains(err.Error(), "replaced while it was read") {
 			t.Errorf("read %q, %v", text, err)
 		}

@@ -41,7 +41,7 @@ func (r *request) ask() (io.ReadCloser, error) {
 	}
 	// Some gateways have no ETag; nor can they be asked for an object that was
 	// not changed since, when they know times to less than a second.
-	if r.info.ETag == "" && !info.LastModified.Equal(r.info.ModTime) {
+	if r.info.ETag == "" && !r.info.ModTime.IsZero() && !info.LastModified.Equal(r.info.ModTime) {
 		return nil, errors.Join(fmt.Errorf("%s: %w", r.info.Path, errReplaced), body.Close())
 	}
 	return body, nil

@@ -9,6 +9,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/arrow"
 	"github.com/neardup/neardup/data/internal/csv"
+	"github.com/neardup/neardup/data/internal/panics"
 	"github.com/neardup/neardup/data/internal/stream"
 	"github.com/neardup/neardup/data/object"
 	"github.com/neardup/neardup/data/parquet"
@@ -62,23 +63,24 @@ func Combine(splits []data.Split, splitBytes int64, o data.ReaderOptions) []data
 // can stand in one if both have the same. There is none of a file of which it cannot be
 // told: who reads the file says why.
 func readSchemas(splits []data.Split, of []int, o data.ReaderOptions) map[int]string {
+	read := make([]string, len(of))
+	each(len(of), func(i int) bool {
+		s, o := splits[of[i]], o
+		if object.Is(s.Path) {
+			o.Open = func(path string) (data.InputFile, error) { return object.FileInfo{Path: path, Size: s.Size}.Open() }
+		}
+		_ = panics.AsError(func() error { // its own error, too: there is no schema
+			text, err := schemas[s.Format](s, o)
+			if err == nil {
+				read[i] = text
+			}
+			return err
+		})
+		return true
+	})
 	schema := make(map[int]string, len(of))
-	var objects []data.SplitFile
-	for _, i := range of {
-		if s := splits[i]; object.Is(s.Path) {
-			objects = append(objects, data.SplitFile{Path: s.Path, Size: s.Size})
-		}
-	}
-	ahead := object.ReadAhead(objects)
-	defer ahead.Close() //nolint:errcheck // it was read from
-	for _, i := range of {
-		o := o
-		if object.Is(splits[i].Path) {
-			o.Open = ahead.Open
-		}
-		if text, err := schemas[splits[i].Format](splits[i], o); err == nil {
-			schema[i] = text
-		}
+	for i, n := range of {
+		schema[n] = read[i]
 	}
 	return schema
 }

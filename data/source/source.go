@@ -494,9 +494,9 @@ func walk(dir string, skip func(string) bool) ([]string, error) {
 const lookedInto = 100
 
 const (
-	// opened is how many files are looked into at the same time, at least: a file system
-	// on the network takes a while to open one.
-	opened = 8
+	// opened is how many files are looked into at the same time, at least: a store, or a
+	// file system on the network, takes a while to open one.
+	opened = 16
 
 	// atOnce is how many files' splits are held until they join the others.
 	atOnce = 4096
@@ -517,24 +517,31 @@ func (l listing) eachSplits(paths []string, o ExpandOptions) []ofFile {
 	for i, path := range paths {
 		formats[i] = l.formatByName(path, o)
 	}
-	var failed atomic.Bool
+	each(len(paths), func(i int) bool {
+		of[i].err = panics.AsError(func() (err error) { // whom it is called by could not recover
+			of[i].splits, err = l.splitsOf(paths[i], formats[i], o)
+			return err
+		})
+		return of[i].err == nil || l.met[paths[i]] && errors.Is(of[i].err, ErrFormat)
+	})
+	return of
+}
+
+// each calls f with the numbers of n files on several goroutines, until it returns false.
+func each(n int, f func(i int) bool) {
+	var stopped atomic.Bool
 	var wait sync.WaitGroup
-	workers := max(opened, runtime.GOMAXPROCS(0))
+	workers := min(max(opened, runtime.GOMAXPROCS(0)), n)
 	for w := range workers {
 		wait.Go(func() {
-			for i := w; i < len(paths) && !failed.Load(); i += workers {
-				of[i].err = panics.AsError(func() (err error) { // whom it is called by could not recover
-					of[i].splits, err = l.splitsOf(paths[i], formats[i], o)
-					return err
-				})
-				if err := of[i].err; err != nil && (!l.met[paths[i]] || !errors.Is(err, ErrFormat)) {
-					failed.Store(true)
+			for i := w; i < n && !stopped.Load(); i += workers {
+				if !f(i) {
+					stopped.Store(true)
 				}
 			}
 		})
 	}
 	wait.Wait()
-	return of
 }
 
 // formatByName returns the format of an object that need not be looked into, else "".
