@@ -317,7 +317,7 @@ func (w *Writer) copyRows() error {
 		return false
 	}
 	o := w.options
-	ahead := object.ReadAheadOf(w.split, &o)
+	ahead := object.ReadAhead(w.split, &o)
 	defer ahead.Close() //nolint:errcheck // it was read from
 	var n int64
 	var err error

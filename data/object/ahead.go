@@ -31,13 +31,17 @@ type content struct {
 	err  error
 }
 
-// ReadAhead starts to read the objects. Close ends it.
-func ReadAhead(objects []data.SplitFile) *Ahead {
+// ReadAhead starts to read the objects of a split of several, which options o then open;
+// nil if the split is not of objects. Close ends it.
+func ReadAhead(split data.Split, o *data.ReaderOptions) *Ahead {
+	if len(split.Files) == 0 || !Is(split.Path) {
+		return nil
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &Ahead{asked: make(chan chan content, requests), cancel: cancel}
 	go func() {
 		defer close(a.asked)
-		for _, o := range objects {
+		for _, o := range split.Files {
 			answer := make(chan content, 1)
 			select {
 			case a.asked <- answer:
@@ -50,16 +54,6 @@ func ReadAhead(objects []data.SplitFile) *Ahead {
 			}()
 		}
 	}()
-	return a
-}
-
-// ReadAheadOf starts to read the objects of a split of several, which options o then open;
-// nil if the split is not of objects.
-func ReadAheadOf(split data.Split, o *data.ReaderOptions) *Ahead {
-	if len(split.Files) == 0 || !Is(split.Path) {
-		return nil
-	}
-	a := ReadAhead(split.Files)
 	o.Open = a.Open
 	return a
 }

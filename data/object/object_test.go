@@ -231,7 +231,8 @@ func TestStore(t *testing.T) {
 		fault.Store(int64(objecttest.CutAnswer))
 		left.Store(3)
 		before := proxy.Requests()
-		a := object.ReadAhead(objects)
+		split := data.Split{Path: objects[0].Path, Files: objects}
+		a := object.ReadAhead(split, new(data.ReaderOptions))
 		for i, o := range objects {
 			f, err := a.Open(o.Path)
 			if err != nil {
@@ -257,7 +258,7 @@ func TestStore(t *testing.T) {
 
 		server.Put("little/1", []byte("much more than it had"))
 		server.Remove("little/2")
-		a = object.ReadAhead(objects)
+		a = object.ReadAhead(split, new(data.ReaderOptions))
 		if _, err := a.Open(objects[0].Path); err != nil {
 			t.Error(err)
 		}

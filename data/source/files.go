@@ -129,7 +129,7 @@ func openFiles(split data.Split, o data.ReaderOptions) (data.SourceReader, error
 	for one := range split.OfFiles() {
 		r.files = append(r.files, one)
 	}
-	r.ahead = object.ReadAheadOf(split, &r.options)
+	r.ahead = object.ReadAhead(split, &r.options)
 	if err := r.next(); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
