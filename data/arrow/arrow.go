@@ -105,7 +105,7 @@ func (b *batches) begin(split data.Split, o data.ReaderOptions) error {
 		}
 		return nil
 	}
-	f, err := object.OpenInput(split.Path, o)
+	f, err := object.OpenInput(split, o)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (b *batches) wholeFile(split data.Split, o data.ReaderOptions) error {
 	if split.Size < 0 || b.raw.Compression() != stream.Plain {
 		return nil
 	}
-	f, err := object.OpenInput(split.Path, o)
+	f, err := object.OpenInput(split, o)
 	if err != nil {
 		return err
 	}

@@ -12,20 +12,19 @@ import (
 	"github.com/neardup/neardup/data"
 )
 
-// requests is how many objects an Ahead asks for at once: a store takes some 20 to 50 ms
-// for the first byte of each.
+// requests is how many requests are under way at once where several are known beforehand.
 const requests = 16
 
 // Ahead reads small objects ahead, in the order in which they are opened. It is used by
 // one goroutine, and holds them all in memory at worst.
 type Ahead struct {
-	asked  chan chan content // in order
-	last   content           // that was opened
+	asked  chan chan fetched // in order
+	last   fetched           // that was opened
 	cancel func()
 }
 
-// content is an object, or why there is none.
-type content struct {
+// fetched is an object, or why there is none.
+type fetched struct {
 	path string
 	text []byte
 	err  error
@@ -38,11 +37,11 @@ func ReadAhead(split data.Split, o *data.ReaderOptions) *Ahead {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	a := &Ahead{asked: make(chan chan content, requests), cancel: cancel}
+	a := &Ahead{asked: make(chan chan fetched, requests), cancel: cancel}
 	go func() {
 		defer close(a.asked)
 		for _, o := range split.Files {
-			answer := make(chan content, 1)
+			answer := make(chan fetched, 1)
 			select {
 			case a.asked <- answer:
 			case <-ctx.Done():
@@ -50,7 +49,7 @@ func ReadAhead(split data.Split, o *data.ReaderOptions) *Ahead {
 			}
 			go func() {
 				text, err := readSmall(ctx, o)
-				answer <- content{o.Path, text, err}
+				answer <- fetched{o.Path, text, err}
 			}()
 		}
 	}()
@@ -73,17 +72,12 @@ func (a *Ahead) Open(path string) (data.InputFile, error) {
 	return a.last.open()
 }
 
-func (c content) open() (data.InputFile, error) {
+func (c fetched) open() (data.InputFile, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
 	return inMemory{bytes.NewReader(c.text)}, nil
 }
-
-// inMemory is an object whose bytes were read.
-type inMemory struct{ *bytes.Reader }
-
-func (inMemory) Close() error { return nil }
 
 // Close ends the reading. a may be nil.
 func (a *Ahead) Close() error {

@@ -326,16 +326,20 @@ func Open(name string) (data.InputFile, error) {
 	return info.Open()
 }
 
-// OpenInput opens a file or an object of the input for who reads it with options o.
-func OpenInput(name string, o data.ReaderOptions) (data.InputFile, error) {
-	if o.Open != nil {
-		return o.Open(name)
+// OpenInput opens the file or object of a split for who reads it with options o. What is
+// wrong with an object may be said when it is read first: its size need not be asked for.
+func OpenInput(split data.Split, o data.ReaderOptions) (data.InputFile, error) {
+	switch {
+	case o.Open != nil:
+		return o.Open(split.Path)
+	case Is(split.Path) && split.Size >= 0 && len(split.Files) == 0:
+		return FileInfo{Path: split.Path, Size: split.Size}.Open()
 	}
-	return Open(name)
+	return Open(split.Path)
 }
 
 // Open opens what Stat or Find has told of, without asking again what it is. It does so
-// where only Path and Size are known, too; such an object may be replaced while it is read.
+// where only Path and Size are known, too: the object is the one that answers first.
 func (info FileInfo) Open() (data.InputFile, error) {
 	if !Is(info.Path) {
 		return Open(info.Path)
@@ -349,5 +353,5 @@ func (info FileInfo) Open() (data.InputFile, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &reader{request: request{core: s, info: info, bucket: bucket, key: key, ctx: ctx, end: info.Size}, cancel: cancel}, nil
+	return &reader{stream: stream{source: &source{core: s, bucket: bucket, key: key, ctx: ctx, info: info}}, cancel: cancel}, nil
 }

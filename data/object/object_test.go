@@ -23,6 +23,7 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/object"
 	"github.com/neardup/neardup/data/object/objecttest"
+	"github.com/neardup/neardup/data/source"
 )
 
 // A path without s3:// is a file.
@@ -153,6 +154,12 @@ func TestStore(t *testing.T) {
 				left.Store(faults)
 				before := proxy.Requests()
 				size := int64(len(text))
+				if known := rand.IntN(2) == 0; known {
+					f, err = object.FileInfo{Path: info.Path, Size: size}.Open()
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
 				at := []int64{max(0, size-8), max(0, size-1000), 0, size / 3, 2 * size / 3}
 				ends := []int64{size, size, size / 3, 2 * size / 3, size}
 				r := rand.New(rand.NewPCG(uint64(size), 3))
@@ -218,6 +225,96 @@ func TestStore(t *testing.T) {
 			}
 		})
 	}
+
+	// Pieces are read by one request each, several at a time, and read from memory.
+	t.Run("hold", func(t *testing.T) {
+		f, err := object.Open("s3://crawl/night/deep/c.jsonl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var pieces [][2]int64
+		for i := range int64(50) {
+			pieces = append(pieces, [2]int64{i * 60_000, i*60_000 + 40_000})
+		}
+		fault.Store(int64(objecttest.CutAnswer))
+		left.Store(4)
+		before := proxy.Requests()
+		if err := object.Hold(f, pieces...); err != nil {
+			t.Fatal(err)
+		}
+		b := make([]byte, 10_000)
+		for _, p := range pieces {
+			for at := p[0]; at < p[1]; at += int64(len(b)) {
+				_, seeked := f.Seek(at, io.SeekStart)
+				if n, err := io.ReadFull(f, b); errors.Join(seeked, err) != nil || !bytes.Equal(b[:n], big[at:at+int64(n)]) {
+					t.Fatalf("%d bytes at %d, %v", n, at, err)
+				}
+				if n, err := f.ReadAt(b, at); err != nil || !bytes.Equal(b[:n], big[at:at+int64(n)]) {
+					t.Fatalf("%d bytes at %d, %v", n, at, err)
+				}
+			}
+		}
+		if n := proxy.Requests() - before; n < 50 || n > 60 {
+			t.Errorf("%d requests for 50 pieces", n)
+		}
+		left.Store(0)
+		if n, err := f.ReadAt(b, 35_000); err != nil || !bytes.Equal(b[:n], big[35_000:35_000+n]) {
+			t.Errorf("over the end of a piece: %d bytes, %v", n, err)
+		}
+		server.Put("night/deep/c.jsonl", append(bytes.Clone(big[1:]), 0))
+		if err := object.Hold(f, [2]int64{0, 10}); err == nil || !strings.Contains(err.Error(), "replaced while it was read") {
+			t.Errorf("of an object that was replaced: %v", err)
+		}
+		server.Put("night/deep/c.jsonl", big)
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+
+	// A sample of an object is that of the same file, for about one request a piece.
+	t.Run("windows", func(t *testing.T) {
+		var lines bytes.Buffer
+		for i := range 100_000 {
+			fmt.Fprintf(&lines, "{\"id\":\"%d\",\"text\":\"%s\"}\n", i, strings.Repeat("word ", i%50))
+		}
+		path := filepath.Join(t.TempDir(), "lines.jsonl")
+		if err := os.WriteFile(path, lines.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		server.Put("lines.jsonl", lines.Bytes())
+		sample := func(path string) (sampled []string) {
+			split := data.Split{Path: path, Format: source.FormatJSONL, Size: int64(lines.Len()), End: -1}
+			var o data.ReaderOptions
+			windows, held, err := source.Windows(split, 4<<20, .5, &o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, w := range windows {
+				in, err := source.Open(w, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for doc := new(data.Document); in.Read(doc) == nil; {
+					sampled = append(sampled, string(doc.ID)+string(doc.Text))
+				}
+				if err := in.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := held.Close(); err != nil {
+				t.Error(err)
+			}
+			return sampled
+		}
+		want := sample(path)
+		before := proxy.Requests()
+		if got := sample("s3://crawl/lines.jsonl"); len(want) < 10_000 || !slices.Equal(got, want) {
+			t.Errorf("%d documents are sampled, %d of the file", len(got), len(want))
+		}
+		if n := proxy.Requests() - before; n > 20 {
+			t.Errorf("%d requests for 16 pieces", n)
+		}
+	})
 
 	// Small objects are read ahead in their order, each by one request, which is made
 	// again if its answer is cut off. What is wrong with one is said when it is opened.
@@ -329,8 +426,8 @@ func TestStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		server.Put("night/a.jsonl", []byte("ONE and more"))
-		if text, err := io.ReadAll(blind); err != nil || string(text) != "ONE" {
-			t.Errorf("of its name and size alone: read %q, %v", text, err)
+		if text, err := io.ReadAll(blind); err == nil || !strings.Contains(err.Error(), "replaced while it was read") {
+			t.Errorf("of another size than is known: read %q, %v", text, err)
 		}
 		if err := blind.Close(); err != nil {
 			t.Error(err)

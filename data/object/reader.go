@@ -1,120 +1,206 @@
 package object
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 
 	"github.com/minio/minio-go/v7"
+
+	"github.com/neardup/neardup/data"
 )
 
-// request reads a piece of an object, front to back, by as few requests as the network
-// allows: what broke off is asked for again from there.
-type request struct {
+// A store takes some 20 to 50 ms for the first byte of an answer, whatever is asked for.
+// So a reader asks for more than it needs: for the whole of an object that has small
+// bytes; else for leastAsked, at an object's end for endAsked, and for askedMore times as
+// much each time that the reading goes on there. Up to mostPassed bytes of an answer are
+// read over. Of so many places, each of which a column of a table may be, ReadAt holds
+// what it read last.
+const (
+	small      = 1 << 20
+	leastAsked = 256 << 10
+	endAsked   = 64 << 10
+	askedMore  = 16
+	mostPassed = 4 << 20
+	places     = 4
+	placeBytes = 4 << 20
+)
+
+// source is an object that is open.
+type source struct {
 	core        *minio.Core
-	info        FileInfo
 	bucket, key string
 	ctx         context.Context //nolint:containedctx // until the object is closed
 
-	at, end int64         // what is left to be read
-	body    io.ReadCloser // it; nil: not asked for
+	lock sync.Mutex
+	info FileInfo // without a time until the first answer, if only path and size were known
 }
 
-// ask asks for what is left to be read.
-func (r *request) ask() (io.ReadCloser, error) {
+// ask asks for a piece. It fails if the object is not the one that was opened.
+func (s *source) ask(start, end int64) (io.ReadCloser, error) {
+	s.lock.Lock()
+	info := s.info
+	s.lock.Unlock()
 	var o minio.GetObjectOptions
 	var err error
-	if r.info.ETag != "" {
-		err = o.SetMatchETag(r.info.ETag)
+	if info.ETag != "" {
+		err = o.SetMatchETag(info.ETag)
 	}
 	if err == nil {
-		err = o.SetRange(r.at, r.end-1)
+		err = o.SetRange(start, end-1)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", r.info.Path, err)
+		return nil, fmt.Errorf("%s: %w", info.Path, err)
 	}
-	body, info, _, err := r.core.GetObject(r.ctx, r.bucket, r.key, o)
+	body, got, header, err := s.core.GetObject(s.ctx, s.bucket, s.key, o)
 	if err != nil {
-		return nil, explained(r.info.Path, err)
+		return nil, explained(info.Path, err)
+	}
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if s.info.ModTime.IsZero() {
+		s.info.ETag, s.info.ModTime = got.ETag, got.LastModified
 	}
 	// Some gateways have no ETag; nor can they be asked for an object that was
 	// not changed since, when they know times to less than a second.
-	if r.info.ETag == "" && !r.info.ModTime.IsZero() && !info.LastModified.Equal(r.info.ModTime) {
-		return nil, errors.Join(fmt.Errorf("%s: %w", r.info.Path, errReplaced), body.Close())
+	_, size, told := strings.Cut(header.Get("Content-Range"), "/")
+	if s.info.ETag == "" && !got.LastModified.Equal(s.info.ModTime) || s.info.ETag != "" && got.ETag != s.info.ETag || told && size != fmt.Sprint(info.Size) {
+		return nil, errors.Join(fmt.Errorf("%s: %w", info.Path, errReplaced), body.Close())
 	}
 	return body, nil
 }
 
-func (r *request) Read(p []byte) (n int, err error) {
+// stream reads an object from a place on, front to back. What broke off is asked for again
+// from there.
+type stream struct {
+	*source
+	at, end int64         // what was asked for, and not read
+	asked   int64         // how much that was; 0: nothing
+	body    io.ReadCloser // it; nil: it is to be asked for
+}
+
+func (s *stream) Read(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
 	for try := 0; ; try++ {
-		if r.at >= r.end {
+		size := s.info.Size
+		if s.at >= size {
 			return 0, io.EOF
 		}
-		if r.body == nil {
-			if r.body, err = r.ask(); err != nil {
+		if s.at >= s.end {
+			s.drop()
+			s.askMore(size)
+		}
+		if s.body == nil {
+			if s.body, err = s.ask(s.at, s.end); err != nil {
 				return 0, err
 			}
 		}
-		n, err = r.body.Read(p)
-		r.at += int64(n)
+		n, err = s.body.Read(p)
+		s.at += int64(n)
 		if n > 0 || err == nil {
 			return n, nil
 		}
 		// The end before the object's end is a connection that broke.
-		r.drop()
-		if try == retries || r.ctx.Err() != nil {
-			return 0, fmt.Errorf("%s at offset %d: %w", r.info.Path, r.at, err)
+		s.drop()
+		if try == retries || s.ctx.Err() != nil {
+			return 0, fmt.Errorf("%s at offset %d: %w", s.info.Path, s.at, err)
 		}
 	}
 }
 
+// askMore has what follows asked for.
+func (s *stream) askMore(size int64) {
+	switch {
+	case size <= small:
+		s.asked = size
+	case s.asked == 0:
+		s.asked = leastAsked
+	default:
+		s.asked *= askedMore
+	}
+	s.asked = min(s.asked, size-s.at)
+	s.end = s.at + s.asked
+}
+
 // drop ends the request.
-func (r *request) drop() {
-	if r.body != nil {
-		_ = r.body.Close()
-		r.body = nil
+func (s *stream) drop() {
+	if s.body != nil {
+		_ = s.body.Close()
+		s.body = nil
 	}
 }
 
-// A store takes some 20 to 50 ms for the first byte of an answer, whatever is asked for.
-// So ReadAt asks for more than it needs: the whole of an object that has small bytes; else
-// leastAsked, and askedMore times as much each time that the reading goes on there. It
-// reads over up to mostPassed bytes of an answer. Of so many places, each of which a
-// column of a table may be, it holds what was read last.
-const (
-	small      = 1 << 20
-	leastAsked = 64 << 10
-	askedMore  = 16
-	mostPassed = 1 << 20
-	places     = 4
-	held       = 4 << 20 // bytes of each
-)
-
-// reader is an open object.
+// reader is an open object. What Read and Seek do is the stream's, but for what is held.
 type reader struct {
-	request // of what Read reads
-	cancel  func()
+	stream
+	cancel func()
 
-	lock   sync.Mutex // of what ReadAt reads
-	places []*place   // the one read last comes last
+	places []*place  // that nobody reads at, under the lock; the one read last comes last
+	held   []content // see Hold
 }
 
 // place is where ReadAt has read, and may go on.
 type place struct {
 	start int64
-	bytes []byte // of the object from start on, up to the request's
-	request
-	asked int64
+	bytes []byte // of the object, from start up to where the stream is
+	stream
+}
+
+// content is a piece of an object.
+type content struct {
+	start int64
+	bytes []byte
+}
+
+// Hold reads pieces of an object, each from an offset to another one, several at a time,
+// and keeps them for reads within one of them, in place of those before. It does nothing
+// for a file. No other call may read f meanwhile.
+func Hold(f data.InputFile, pieces ...[2]int64) error {
+	r, is := f.(*reader)
+	if !is || r.info.Size <= small {
+		return nil
+	}
+	r.held = make([]content, len(pieces))
+	failed := make([]error, len(pieces))
+	var wait sync.WaitGroup
+	for w := range min(requests, len(pieces)) {
+		wait.Go(func() {
+			for i := w; i < len(pieces); i += requests {
+				from, to := pieces[i][0], min(pieces[i][1], r.info.Size)
+				piece := stream{source: r.source, at: from, end: to, asked: to - from}
+				r.held[i] = content{from, make([]byte, max(to-from, 0))}
+				_, failed[i] = io.ReadFull(&piece, r.held[i].bytes)
+				piece.drop()
+			}
+		})
+	}
+	wait.Wait()
+	return errors.Join(failed...)
+}
+
+// fromHeld reads at off from what is held, if that has it.
+func (r *reader) fromHeld(p []byte, off int64) (n int) {
+	for _, h := range r.held {
+		if off >= h.start && off < h.start+int64(len(h.bytes)) {
+			return copy(p, h.bytes[off-h.start:])
+		}
+	}
+	return 0
 }
 
 func (r *reader) Read(p []byte) (n int, err error) {
+	if n = r.fromHeld(p, r.at); n > 0 {
+		_, err = r.Seek(int64(n), io.SeekCurrent)
+		return n, err
+	}
 	if r.info.Size > small {
-		return r.request.Read(p)
+		return r.stream.Read(p)
 	}
 	n, err = r.ReadAt(p, r.at)
 	r.at += int64(n)
@@ -130,13 +216,17 @@ func (r *reader) ReadAt(p []byte, off int64) (n int, err error) {
 	}
 	end := min(off+int64(len(p)), r.info.Size)
 	if off < end {
-		r.lock.Lock()
-		defer r.lock.Unlock()
-		if n, err = r.placeAt(off, end).read(p[:end-off], off); err != nil {
-			r.places[len(r.places)-1].drop()
-			r.places = r.places[:len(r.places)-1]
+		n = r.fromHeld(p[:end-off], off)
+	}
+	if off+int64(n) < end {
+		at := r.take(off+int64(n), end)
+		more, err := at.read(p[n:end-off], off+int64(n))
+		n += more
+		if err != nil {
+			at.drop()
 			return n, err
 		}
+		r.give(at)
 	}
 	if n < len(p) {
 		err = io.EOF
@@ -144,35 +234,41 @@ func (r *reader) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// placeAt returns the place from which [off, end) can be read, the last one now.
-func (r *reader) placeAt(off, end int64) *place {
+// take takes a place from which [off, end) can be read, or makes one.
+func (r *reader) take(off, end int64) *place {
+	r.lock.Lock()
+	defer r.lock.Unlock()
 	best := -1
 	for i, p := range r.places {
 		if p.start <= off && off <= p.at+mostPassed && (best < 0 || p.start > r.places[best].start) {
 			best = i
 		}
 	}
-	var p *place
-	switch {
-	case best >= 0:
-		p = r.places[best]
+	if best >= 0 {
+		p := r.places[best]
 		r.places = append(r.places[:best], r.places[best+1:]...)
-	default:
-		if len(r.places) == places {
-			r.places[0].drop()
-			r.places = append(r.places[:0], r.places[1:]...)
-		}
-		p = &place{start: off, request: r.request, asked: max(leastAsked, end-off)}
-		switch size := r.info.Size; {
-		case size <= small:
-			p.start, p.asked = 0, size
-		case end == size: // where many formats say what the file holds
-			p.start = max(0, min(off, size-leastAsked))
-		}
-		p.body, p.at, p.end = nil, p.start, min(p.start+p.asked, r.info.Size)
+		return p
 	}
-	r.places = append(r.places, p)
+	p := &place{start: off}
+	switch size := r.info.Size; {
+	case size <= small:
+		p.start = 0
+	case end == size: // where many formats say what the file holds
+		p.start = max(0, min(off, size-endAsked))
+	}
+	p.stream = stream{source: r.source, at: p.start, end: p.start}
 	return p
+}
+
+// give gives a place back, and drops the one that was read longest ago if they are too many.
+func (r *reader) give(p *place) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	r.places = append(r.places, p)
+	if len(r.places) > places {
+		r.places[0].drop()
+		r.places = append(r.places[:0], r.places[1:]...)
+	}
 }
 
 // read reads the bytes at off, all of which the object has.
@@ -192,20 +288,15 @@ func (p *place) read(to []byte, off int64) (n int, err error) {
 // more reads some of what follows.
 func (p *place) more() error {
 	const most = 256 << 10 // at once
-	if len(p.bytes) > held-most {
+	if len(p.bytes) > placeBytes-most {
 		kept := copy(p.bytes, p.bytes[len(p.bytes)/2:])
 		p.start += int64(len(p.bytes) - kept)
 		p.bytes = p.bytes[:kept]
 	}
-	if p.at == p.end {
-		p.drop()
-		p.asked = min(p.asked*askedMore, p.info.Size-p.end)
-		p.end += p.asked
-	}
 	n := len(p.bytes)
-	some := int(min(most, p.end-p.at))
+	some := int(min(most, p.info.Size-p.at))
 	if cap(p.bytes)-n < some {
-		grown := make([]byte, n, min(held, max(2*n, n+some)))
+		grown := make([]byte, n, min(placeBytes, max(2*n, n+some)))
 		copy(grown, p.bytes)
 		p.bytes = grown
 	}
@@ -229,8 +320,8 @@ func (r *reader) Seek(offset int64, whence int) (int64, error) {
 	}
 	if offset != r.at {
 		r.drop()
+		r.at, r.end, r.asked = offset, offset, 0
 	}
-	r.at = offset
 	return offset, nil
 }
 
@@ -239,7 +330,7 @@ func (r *reader) Close() error {
 	for _, p := range r.places {
 		p.drop()
 	}
-	r.places = nil
+	r.places, r.held = nil, nil
 	r.lock.Unlock()
 	r.cancel()
 	if r.body == nil {
@@ -252,3 +343,8 @@ func (r *reader) Close() error {
 	}
 	return nil
 }
+
+// inMemory is an object all of whose bytes were read.
+type inMemory struct{ *bytes.Reader }
+
+func (inMemory) Close() error { return nil }

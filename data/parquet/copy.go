@@ -59,7 +59,7 @@ type copier struct {
 
 // file copies the rows of a split of one file. Its errors name the file.
 func (c *copier) file(split data.Split, keep func(row int64) bool) error {
-	in, err := openInput(split.Path, c.read)
+	in, err := openInput(split, c.read)
 	if err != nil {
 		return err
 	}
@@ -76,6 +76,9 @@ func (c *copier) file(split data.Split, keep func(row int64) bool) error {
 			}
 		}
 		for g := in.group; g < in.end; g++ {
+			if err := in.hold(g); err != nil {
+				return err
+			}
 			group := in.file.RowGroup(g)
 			if err := c.group(group, in.schema(), in.row, keep); err != nil {
 				return fmt.Errorf("row group %d: %w", g, err)
@@ -129,7 +132,7 @@ func (c *copier) end() error {
 // metadata as they stand in the footer, but for what pandas notes of its rows, and how
 // each column is compressed. It is empty of a file without rows, which does not tell.
 func SchemaOf(split data.Split, o data.ReaderOptions) (text string, err error) {
-	in, err := openInput(split.Path, o)
+	in, err := openInput(split, o)
 	if err != nil {
 		return "", err
 	}

@@ -35,7 +35,7 @@ func Open(split data.Split, o data.ReaderOptions) (data.SourceReader, error) {
 	if split.Path == "-" {
 		return nil, errors.New("parquet: standard input cannot be read from its end: write it to a file and name that")
 	}
-	in, err := openInput(split.Path, o)
+	in, err := openInput(split, o)
 	if err != nil {
 		return nil, err
 	}
@@ -170,9 +170,11 @@ func (r *reader) value(f, at int) column {
 
 // finish digests the split once all rows are read, and returns io.EOF.
 func (r *reader) finish() error {
-	var sections [][2]int64
+	var sections [][2]int64 // nil: all of the file
 	err := panics.AsError(func() (err error) {
-		sections, err = r.sections()
+		if start := r.end - r.groups; start > 0 || r.end < r.file.NumRowGroups() {
+			sections, err = r.sections(start, r.end)
+		}
 		return err
 	})
 	if err == nil {
@@ -183,26 +185,6 @@ func (r *reader) finish() error {
 		return r.err
 	}
 	return io.EOF
-}
-
-// sections are where the split's bytes stand in the file: those of its row
-// groups' column chunks; nil when the split is all of it.
-func (r *reader) sections() (sections [][2]int64, err error) {
-	start, end := r.end-r.groups, r.end
-	if start == 0 && end == r.file.NumRowGroups() {
-		return nil, nil
-	}
-	for g := start; g < end; g++ {
-		group := r.file.MetaData().RowGroup(g)
-		for c := range group.NumColumns() {
-			chunk, err := group.ColumnChunk(c)
-			if err != nil {
-				return nil, err
-			}
-			sections = append(sections, [2]int64{chunkStart(chunk), chunk.TotalCompressedSize()})
-		}
-	}
-	return sections, nil
 }
 
 // Encoding is empty: Parquet holds UTF-8; see data.SourceReader.

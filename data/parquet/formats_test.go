@@ -105,7 +105,7 @@ func TestDescriptions(t *testing.T) {
 	if err := w.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	in, err := openInput(path, data.ReaderOptions{})
+	in, err := openFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

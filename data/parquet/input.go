@@ -57,16 +57,21 @@ type opened struct {
 }
 
 // openInput opens a Parquet file, as options o say. Every error names it.
-func openInput(path string, o data.ReaderOptions) (*input, error) {
-	f, err := object.OpenInput(path, o)
+func openInput(split data.Split, o data.ReaderOptions) (*input, error) {
+	f, err := object.OpenInput(split, o)
 	if err != nil {
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
-	in, err := newInput(path, f)
+	in, err := newInput(split.Path, f)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return in, nil
+}
+
+// openFile opens a Parquet file whose size is not known.
+func openFile(path string) (*input, error) {
+	return openInput(data.Split{Path: path, Size: -1}, data.ReaderOptions{})
 }
 
 // newInput reads an open file.
@@ -236,6 +241,9 @@ func (in *input) openGroup() error {
 		return fmt.Errorf("row group %d has %d rows", in.group-1, in.left)
 	}
 	in.giveMemory()
+	if err := in.hold(in.group - 1); err != nil {
+		return err
+	}
 	largest := int64(0)
 	for _, o := range in.columns {
 		meta, err := g.MetaData().ColumnChunk(o.leaf)
@@ -260,6 +268,40 @@ func (in *input) openGroup() error {
 		}
 	}
 	return in.takeMemory(largest)
+}
+
+// largestHeld is how large a row group of an object is read by one request.
+const largestHeld = 32 << 20
+
+// hold has a row group of an object read at once: it is read up to three times, column by
+// column, page by page, and to digest it.
+func (in *input) hold(g int) error {
+	sections, err := in.sections(g, g+1)
+	from, to := in.size, int64(0)
+	for _, s := range sections {
+		from, to = min(from, s[0]), max(to, s[0]+s[1])
+	}
+	if err != nil || from < 0 || to > in.size || to-from > largestHeld {
+		return nil //nolint:nilerr // who reads it says what is wrong
+	}
+	err = object.Hold(in.bytes.InputFile, [2]int64{from, to})
+	in.bytes.failed = err
+	return err
+}
+
+// sections are where the column chunks of row groups stand in the file: offsets and lengths.
+func (in *input) sections(start, end int) (sections [][2]int64, err error) {
+	for g := start; g < end; g++ {
+		group := in.file.MetaData().RowGroup(g)
+		for c := range group.NumColumns() {
+			chunk, err := group.ColumnChunk(c)
+			if err != nil {
+				return nil, err
+			}
+			sections = append(sections, [2]int64{chunkStart(chunk), chunk.TotalCompressedSize()})
+		}
+	}
+	return sections, nil
 }
 
 // takeMemory takes the memory for the largest pages of the row group's columns,

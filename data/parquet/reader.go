@@ -32,7 +32,7 @@ type Info struct {
 // ReadInfo returns what the metadata of the Parquet file at path says of it,
 // a table of neardup's or not.
 func ReadInfo(path string) (Info, error) {
-	in, err := openInput(path, data.ReaderOptions{})
+	in, err := openFile(path)
 	if err != nil {
 		return Info{}, err
 	}
@@ -90,7 +90,7 @@ type TableReader[R any] struct {
 // not write: its id and its fingerprint may have other names, and the other
 // columns be missing or null.
 func open[R any](path string, t *data.Table[R], o ReadOptions, foreign *data.ForeignColumns) (*TableReader[R], error) {
-	in, err := openInput(path, data.ReaderOptions{})
+	in, err := openFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func (r *TableReader[R]) add(c *data.Column[R], leaf int, required bool, foreign
 
 // looksHexadecimal tells whether a column of text holds hexadecimal numbers.
 func looksHexadecimal(path string, leaf int) (bool, error) {
-	in, err := openInput(path, data.ReaderOptions{})
+	in, err := openFile(path)
 	if err != nil {
 		return false, err
 	}

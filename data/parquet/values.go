@@ -23,7 +23,7 @@ type ValueReader struct {
 
 // OpenValues opens a file of any table without lists.
 func OpenValues(path string) (*ValueReader, error) {
-	in, err := openInput(path, data.ReaderOptions{})
+	in, err := openFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -290,7 +290,7 @@ func TestWindowsOfFiles(t *testing.T) {
 	}
 	met := map[string]bool{}
 	for _, shift := range []float64{0, .3, .6, .99999} {
-		windows, err := source.Windows(split, 1<<20, shift)
+		windows, _, err := source.Windows(split, 1<<20, shift, new(data.ReaderOptions))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -315,7 +315,7 @@ func TestWindowsOfFiles(t *testing.T) {
 	if len(met) < 3000 {
 		t.Errorf("all shifts together have %d files", len(met))
 	}
-	if all, err := source.Windows(split, 1<<40, .5); err != nil || len(all) != 1 || !all[0].Equal(split) {
+	if all, _, err := source.Windows(split, 1<<40, .5, new(data.ReaderOptions)); err != nil || len(all) != 1 || !all[0].Equal(split) {
 		t.Errorf("all of it: %d windows, %v", len(all), err)
 	}
 }

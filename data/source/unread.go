@@ -39,7 +39,7 @@ func (r *unreadReader) Read(*data.Document) error {
 
 // sum digests the file.
 func (r *unreadReader) sum() error {
-	f, err := object.OpenInput(r.split.Path, r.options)
+	f, err := object.OpenInput(r.split, r.options)
 	if err != nil {
 		return err
 	}

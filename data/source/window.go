@@ -28,28 +28,30 @@ const windowBytes = 256 << 10
 //
 // shift, 0 to 1, selects other documents: it moves the pieces by that share of the
 // distance between two of them.
-func Windows(split data.Split, size int64, shift float64) (windows []data.Split, err error) {
+//
+// Pieces of an object are read at once, from where options o then open them. Close held
+// when they were read.
+func Windows(split data.Split, size int64, shift float64, o *data.ReaderOptions) (windows []data.Split, held io.Closer, err error) {
 	if Bounded(split) {
-		return []data.Split{split}, nil
+		return []data.Split{split}, none{}, nil
 	}
 	end := split.End
 	if end < 0 {
 		end = split.Size
 	}
 	if split.Start+size >= end {
-		return []data.Split{split}, nil
+		return []data.Split{split}, none{}, nil
 	}
 	if len(split.Files) > 0 {
-		return runsOfFiles(split, size, shift), nil
+		return runsOfFiles(split, size, shift), none{}, nil
 	}
-	f, err := object.Open(split.Path)
+	f, err := object.OpenInput(split, *o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer f.Close() //nolint:errcheck // opened for reading
 	starts, err := starts(f, split, end, size, shift)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", split.Path, err)
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", split.Path, err), f.Close())
 	}
 	for i, start := range starts {
 		next := end
@@ -60,8 +62,28 @@ func Windows(split data.Split, size int64, shift float64) (windows []data.Split,
 		w.Start, w.End = start, min(start+size/int64(len(starts)), next)
 		windows = append(windows, w)
 	}
-	return windows, nil
+	if !object.Is(split.Path) {
+		return windows, none{}, f.Close()
+	}
+	o.Open = func(string) (data.InputFile, error) {
+		return piece{io.NewSectionReader(f, 0, split.Size), none{}}, nil
+	}
+	return windows, f, nil
 }
+
+// piece is a piece of a file that stays open.
+type piece struct {
+	*io.SectionReader
+	io.Closer
+}
+
+// none is what is not to be closed.
+type none struct{}
+
+func (none) Close() error { return nil }
+
+// largestHeld is how much of an object is held for its pieces, at most.
+const largestHeld = 32 << 20
 
 // runsOfFiles returns pieces of a split of several files: each is some that follow each
 // other, whole.
@@ -118,8 +140,18 @@ func starts(f data.InputFile, split data.Split, end, size int64, shift float64) 
 	n := max(1, size/windowBytes)
 	step := (end - split.Start) / n
 	shifted := int64(shift * float64(step-size/n))
+	var held [][2]int64
 	for i := range n {
 		from := split.Start + step*i + shifted
+		held = append(held, [2]int64{from, min(from+windowBytes+size/n, end)})
+	}
+	if n*windowBytes+size <= largestHeld {
+		if err := object.Hold(f, held...); err != nil {
+			return nil, err
+		}
+	}
+	for i := range n {
+		from := held[i][0]
 		if from == split.Start {
 			continue
 		}

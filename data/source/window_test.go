@@ -58,7 +58,7 @@ func TestWindows(t *testing.T) {
 		}
 		nights := map[string]bool{} // documents of any shift
 		for _, shift := range []float64{0, .25, .5, .99999} {
-			windows, err := source.Windows(splits[0], size, shift)
+			windows, _, err := source.Windows(splits[0], size, shift, new(data.ReaderOptions))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +79,7 @@ func TestWindows(t *testing.T) {
 		if c.places > 0 && len(nights) < 3000 {
 			t.Errorf("%s: all shifts together have %d documents", c.name, len(nights))
 		}
-		if all, err := source.Windows(splits[0], 1<<40, .5); err != nil || len(all) != 1 || !all[0].Equal(splits[0]) {
+		if all, _, err := source.Windows(splits[0], 1<<40, .5, new(data.ReaderOptions)); err != nil || len(all) != 1 || !all[0].Equal(splits[0]) {
 			t.Errorf("%s: all of it: %v, %v", c.name, all, err)
 		}
 	}

@@ -95,7 +95,7 @@ func OpenRaw(split data.Split, o data.ReaderOptions) (*Raw, error) {
 		}
 		return r, nil
 	}
-	f, err := object.OpenInput(split.Path, o)
+	f, err := object.OpenInput(split, o)
 	if err != nil {
 		return nil, err
 	}

@@ -383,17 +383,21 @@ func (s *sampler) readSplit(ctx context.Context, split data.Split, keep int, siz
 	before := *s
 	skipped := s.plan.Skipped
 	for ; ; size *= 2 {
-		windows, err := source.Windows(split, size, 0)
+		options := s.cfg.Input.ReaderOptions()
+		windows, held, err := source.Windows(split, size, 0, &options)
 		if err != nil {
 			return err
 		}
 		kept := 0
 		for i, w := range windows {
 			most := keep*(i+1)/len(windows) - (len(s.docs) - len(before.docs))
-			if err := s.readPiece(ctx, w, most, size, w.End != split.End, timed); err != nil {
-				return err
+			if err := s.readPiece(ctx, w, options, most, size, w.End != split.End, timed); err != nil {
+				return errors.Join(err, held.Close())
 			}
 			kept = len(s.docs) - len(before.docs)
+		}
+		if err := held.Close(); err != nil {
+			return err
 		}
 		whole := len(windows) == 1 && windows[0].Equal(split)
 		if kept >= keep || whole || kept > 0 && time.Since(began) > left {
@@ -408,8 +412,7 @@ func (s *sampler) readSplit(ctx context.Context, split data.Split, keep int, siz
 // readPiece keeps the first documents of a piece of a split, and counts all: of
 // Parquet those of its first bytes. Where a piece is cut, what is cut off is no
 // record.
-func (s *sampler) readPiece(ctx context.Context, piece data.Split, keep int, size int64, cut, timed bool) (err error) {
-	options := s.cfg.Input.ReaderOptions()
+func (s *sampler) readPiece(ctx context.Context, piece data.Split, options data.ReaderOptions, keep int, size int64, cut, timed bool) (err error) {
 	options.Unverified, options.KeepRaw = true, true
 	began := spent()
 	in, err := source.Open(piece, options)

@@ -123,12 +123,13 @@ func samplePages(ctx context.Context, job *engine.Job, rec *rundir.TaskRecord, w
 	all := samplingOf(job)
 	wanted, size := all.of(job.Splits, rec.Task)
 	if wanted > 0 {
-		windows, err := source.Windows(job.Splits[rec.Task], wanted, all.shift)
+		options := job.ReaderOptions()
+		options.Workers, options.Unverified = workers, true
+		windows, held, err := source.Windows(job.Splits[rec.Task], wanted, all.shift, &options)
 		if err != nil {
 			return fmt.Errorf("%s task %d: %w", rec.Stage, rec.Task, err)
 		}
-		options := job.ReaderOptions()
-		options.Workers, options.Unverified = workers, true
+		defer held.Close() //nolint:errcheck // opened for reading
 		for _, w := range windows {
 			n, read, err := sampleWindow(ctx, w, options, wanted/int64(len(windows)), learner)
 			if err != nil {
