@@ -258,7 +258,8 @@ func exitOf(err error) int {
 }
 
 // Many small objects, lines or tables, are read as many small files are, with few more
-// requests than there are objects to read, and the same found.
+// requests than there are objects to read, and the same found, also where answers are cut
+// off. So are row groups of a larger table.
 func TestManySmallObjects(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts processes")
@@ -266,7 +267,13 @@ func TestManySmallObjects(t *testing.T) {
 	const objects = 300
 	server := objecttest.Start(t, "crawl")
 	var asked, read atomic.Int64 // of objects: what they are, and for their bytes
-	proxy := &objecttest.Proxy{Answered: func(r *http.Request) {
+	cut := func(n int64, r *http.Request) objecttest.Fault {
+		if n%9 == 7 && r.Method == http.MethodGet && !r.URL.Query().Has("list-type") {
+			return objecttest.CutAnswer
+		}
+		return objecttest.None
+	}
+	proxy := &objecttest.Proxy{Choose: cut, Answered: func(r *http.Request) {
 		switch {
 		case r.Method == http.MethodHead:
 			asked.Add(1)
@@ -281,6 +288,42 @@ func TestManySmallObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	dump(t, lines, objects, 2)
+	// run runs over a folder and over its objects, which find the same.
+	run := func(t *testing.T, name string) (there string) {
+		t.Helper()
+		in := filepath.Join(dir, name)
+		files, err := os.ReadDir(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			text, err := os.ReadFile(filepath.Join(in, f.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			server.Put(name+"/"+f.Name(), text)
+		}
+		asked.Store(0)
+		read.Store(0)
+		here, there := in+"-here", in+"-there"
+		for _, args := range [][]string{{"run", in, "--out", here}, {"run", "s3://crawl/" + name, "--out", there}} {
+			cmd, stderr := start(t, args...)
+			if err := cmd.Wait(); err != nil {
+				t.Fatalf("%v: %v: %s", args, err, stderr)
+			}
+		}
+		for _, table := range []string{"matches", "clusters", "removed", "clean"} {
+			if out, err := exec.Command("diff", "-r", filepath.Join(here, table), filepath.Join(there, table)).CombinedOutput(); err != nil {
+				t.Errorf("%s: %s", table, out)
+			}
+		}
+		if proxy.Faults.Load() == 0 {
+			t.Error("no answer was cut off")
+		}
+		t.Logf("asked what the objects are %d times, for their bytes %d times", asked.Load(), read.Load())
+		return there
+	}
+	var all []page
 	for format, c := range map[string]struct {
 		write func(path string, of []page) error
 		reads int64 // of each object, by the stages and for its schema
@@ -288,11 +331,10 @@ func TestManySmallObjects(t *testing.T) {
 		"jsonl":   {nil, 3},
 		"csv":     {csvFile, 4},
 		"parquet": {parquetFile, 5},
-		"arrow":   {arrowFile, 5},
+		"arrow":   {arrowFile, 6},
 	} {
 		t.Run(format, func(t *testing.T) {
-			in := filepath.Join(dir, format)
-			if err := os.Mkdir(in, 0o755); err != nil {
+			if err := os.Mkdir(filepath.Join(dir, format), 0o755); err != nil {
 				t.Fatal(err)
 			}
 			for i := range objects {
@@ -300,47 +342,54 @@ func TestManySmallObjects(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				name := fmt.Sprintf("%03d.%s", i, format)
-				path := filepath.Join(in, name)
+				path := filepath.Join(dir, format, fmt.Sprintf("%03d.%s", i, format))
 				if c.write == nil {
 					err = os.WriteFile(path, text, 0o600)
 				} else {
 					err = c.write(path, parsed(t, text))
 				}
-				if err == nil {
-					text, err = os.ReadFile(path)
-				}
 				if err != nil {
 					t.Fatal(err)
 				}
-				server.Put(format+"/"+name, text)
-			}
-			asked.Store(0)
-			read.Store(0)
-			here, there := filepath.Join(dir, format+"-here"), filepath.Join(dir, format+"-there")
-			for _, args := range [][]string{{"run", in, "--out", here}, {"run", "s3://crawl/" + format, "--out", there}} {
-				cmd, stderr := start(t, args...)
-				if err := cmd.Wait(); err != nil {
-					t.Fatalf("%v: %v: %s", args, err, stderr)
+				if c.write == nil {
+					all = append(all, parsed(t, text)...)
 				}
 			}
-			for _, table := range []string{"matches", "clusters", "removed", "clean"} {
-				if out, err := exec.Command("diff", "-r", filepath.Join(here, table), filepath.Join(there, table)).CombinedOutput(); err != nil {
-					t.Errorf("%s: %s", table, out)
-				}
-			}
-			parts, err := filepath.Glob(filepath.Join(there, "fingerprints", "*"))
+			parts, err := filepath.Glob(filepath.Join(run(t, format), "fingerprints", "*"))
 			if err != nil || len(parts) < 60 || len(parts) > 130 {
 				t.Errorf("%d parts, %v", len(parts), err)
 			}
 			// The beginnings of a hundred tell what they are, and each split is asked for
 			// a few times.
-			if asked.Load() > objects || read.Load() > c.reads*objects+400 {
+			if asked.Load() > objects || read.Load() > (c.reads*objects+400)*9/8 {
 				t.Errorf("%d objects: asked what they are %d times, for their bytes %d times", objects, asked.Load(), read.Load())
 			}
-			t.Logf("%d objects: asked what they are %d times, for their bytes %d times", objects, asked.Load(), read.Load())
 		})
 	}
+
+	t.Run("row groups", func(t *testing.T) {
+		if err := os.Mkdir(filepath.Join(dir, "table"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for len(all) < 1<<13 {
+			all = append(all, all...)
+		}
+		for i := range all {
+			all[i].ID = fmt.Sprint(i)
+		}
+		path := filepath.Join(dir, "table", "a.parquet")
+		if err := parquetFile(path, all); err != nil {
+			t.Fatal(err)
+		}
+		info, err := parquet.ReadInfo(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run(t, "table")
+		if most := int64(30 * len(info.Groups)); info.Rows != int64(len(all)) || read.Load() > most {
+			t.Errorf("%d row groups: asked for bytes %d times", len(info.Groups), read.Load())
+		}
+	})
 }
 
 // page is what dump writes as a line.
