@@ -193,7 +193,7 @@ func providers() []credentials.Provider {
 }
 
 // errReplaced is returned for an object that is not the one that was opened.
-var errReplaced = errors.New("the object was replaced while it was read")
+var errReplaced = errors.New("the object was replaced while it was read, or since it was listed: run again into a new folder")
 
 // explained says what to do about the store's refusals.
 func explained(name string, err error) error {

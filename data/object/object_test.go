@@ -461,11 +461,12 @@ func TestStore(t *testing.T) {
 			}
 			return names
 		}
-		write("summary.json", "matches/part-0", "matches/part-1", "_SUCCESS")
-		if err := object.Publish(context.Background(), run, []string{"summary.json", "matches/part-0", "matches/part-1"}, "_SUCCESS", "s3://crawl/out/"); err != nil {
+		folders := []string{"matches", "quarantine"}
+		write("summary.json", "matches/part-0", "matches/part-1", "quarantine/part-0", "_SUCCESS")
+		if err := object.Publish(context.Background(), run, []string{"summary.json", "matches/part-0", "matches/part-1", "quarantine/part-0"}, folders, "_SUCCESS", "s3://crawl/out/"); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := names(), []string{"matches/part-0", "matches/part-1", "summary.json"}; !slices.Equal(got, want) {
+		if got, want := names(), []string{"matches/part-0", "matches/part-1", "quarantine/part-0", "summary.json"}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		if _, err := object.Stat("s3://crawl/out/_SUCCESS"); err != nil {
@@ -474,13 +475,13 @@ func TestStore(t *testing.T) {
 
 		// Again with less: nothing of the old stays, and a failure in between
 		// leaves no marker.
-		if err := object.Publish(context.Background(), run, []string{"summary.json", "matches/part-9"}, "_SUCCESS", "s3://crawl/out"); err == nil {
+		if err := object.Publish(context.Background(), run, []string{"summary.json", "matches/part-9"}, folders, "_SUCCESS", "s3://crawl/out"); err == nil {
 			t.Error("a missing file was published")
 		}
 		if _, err := object.Stat("s3://crawl/out/_SUCCESS"); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("half a run has its marker: %v", err)
 		}
-		if err := object.Publish(context.Background(), run, []string{"matches/part-0"}, "_SUCCESS", "s3://crawl/out"); err != nil {
+		if err := object.Publish(context.Background(), run, []string{"matches/part-0"}, folders, "_SUCCESS", "s3://crawl/out"); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := names(), []string{"matches/part-0", "summary.json"}; !slices.Equal(got, want) {
@@ -501,7 +502,7 @@ func TestStore(t *testing.T) {
 		fault.Store(int64(objecttest.SilentUpload))
 		left.Store(2)
 		before := proxy.Faults.Load()
-		if err := object.Publish(context.Background(), run, []string{"part-8"}, "_SUCCESS", "s3://crawl/silent"); err != nil || proxy.Faults.Load() != before+2 {
+		if err := object.Publish(context.Background(), run, []string{"part-8"}, nil, "_SUCCESS", "s3://crawl/silent"); err != nil || proxy.Faults.Load() != before+2 {
 			t.Errorf("%v, after %d faults", err, proxy.Faults.Load()-before)
 		}
 		left.Store(0)

@@ -27,7 +27,7 @@ func Publish(ctx context.Context, run, prefix string) error {
 			files = append(files, name)
 		}
 	}
-	if err := object.Publish(ctx, run, files, rundir.SuccessFile, prefix); err != nil {
+	if err := object.Publish(ctx, run, files, rundir.Outputs, rundir.SuccessFile, prefix); err != nil {
 		return fmt.Errorf("publish: %w: the run itself is finished: the same command publishes it again", err)
 	}
 	return nil
