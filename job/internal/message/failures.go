@@ -747,7 +747,7 @@ var failures = map[string]string{
 	"the look-up failed: the log of the service says why":                                            "查询失败：原因见服务的日志",
 	"the name of %s has no date: name the night with --night 2026-11-20":                             "%s 的名称中没有日期：请用 --night 2026-11-20 指明夜次",
 	"nothing came from the store, or went to it, for a minute: see that it runs":                     "与存储之间一分钟没有任何数据往来：请确认它在运行",
-	"the object was replaced while it was read, or since it was listed: run again into a new folder": "对象在读取期间或列出之后被替换：请用新文件夹重新运行",
+	"the object was replaced while it was read, or since it was listed: run again into a new folder": "对象在读取期间或列出之后被替换：请在新目录重跑",
 	"the page at offset %d goes beyond its column":                                                   "偏移 %s 处的页超出所在列",
 	"the page at offset %d: %w": "偏移 %s 处的页：%s",
 	"the page has no main text, it is what sites give for any page (%s): take all text that it shows with input.html=visible": "网页没有正文，只有站点对任何网址都返回的内容（%s）：要取所显示的全部文字，请用 input.html=visible",
