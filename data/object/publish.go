@@ -17,7 +17,7 @@ import (
 )
 
 // uploads is how many files are uploaded at once: most of them are small.
-const uploads = 16
+const uploads = 8
 
 // Publish uploads files of the folder dir, named relative to it, below the
 // prefix s3://BUCKET/PREFIX, and then the marker, the last of all: a reader
