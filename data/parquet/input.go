@@ -270,8 +270,9 @@ func (in *input) openGroup() error {
 	return in.takeMemory(largest)
 }
 
-// largestHeld is how large a row group of an object is read by one request.
-const largestHeld = 32 << 20
+// MostHeld is how large a row group of an object may be, in bytes, to be read by one
+// request, and held until it was read.
+const MostHeld = 32 << 20
 
 // hold has a row group of an object read at once: it is read up to three times, column by
 // column, page by page, and to digest it.
@@ -281,7 +282,7 @@ func (in *input) hold(g int) error {
 	for _, s := range sections {
 		from, to = min(from, s[0]), max(to, s[0]+s[1])
 	}
-	if err != nil || from < 0 || to > in.size || to-from > largestHeld {
+	if err != nil || from < 0 || to > in.size || to-from > MostHeld {
 		return nil //nolint:nilerr // who reads it says what is wrong
 	}
 	err = object.Hold(in.bytes.InputFile, [2]int64{from, to})

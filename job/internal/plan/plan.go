@@ -25,6 +25,8 @@ import (
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/clean"
 	"github.com/neardup/neardup/data/library"
+	"github.com/neardup/neardup/data/object"
+	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/data/source"
 	"github.com/neardup/neardup/job/internal/config"
 	"github.com/neardup/neardup/job/internal/eval"
@@ -625,6 +627,9 @@ func (s *sampler) preset(ctx context.Context, name string, workers int) (preset,
 	reader, ok := readerMemory[s.format]
 	if !ok {
 		reader = lineReader
+	}
+	if of := s.plan.Bytes / int64(s.splits); s.format == source.FormatParquet && object.Is(s.first.Path) && of <= parquet.MostHeld {
+		reader += float64(of) // its row group
 	}
 	group := min(groupMemory, tableDisk[verified]*n/float64(s.splits)) // pages wait for the end of their row group
 	p.Memory = s.memory(holds{
