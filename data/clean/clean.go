@@ -33,10 +33,6 @@ var errStandardInput = errors.New("no clean dump of standard input: write it to 
 // Extension is the file name extension that a split's clean dump has: that of
 // its format and of the input's compression, like ".jsonl.gz".
 func Extension(split data.Split) string {
-	compression, err := compressionOf(split)
-	if err != nil { // Create will say it
-		compression = stream.Plain
-	}
 	ext := ".jsonl"
 	switch split.Format {
 	case source.FormatParquet:
@@ -46,6 +42,10 @@ func Extension(split data.Split) string {
 	case source.FormatCSV, source.FormatTSV:
 		ext = "." + split.Format
 	}
+	compression, err := compressionOf(split, data.ReaderOptions{})
+	if err != nil { // Create will say it
+		compression = stream.Plain
+	}
 	if compression != stream.Plain {
 		ext += "." + string(compression)
 	}
@@ -54,7 +54,7 @@ func Extension(split data.Split) string {
 
 // compressionOf is how a split's file is compressed: by its content, or by its
 // name where the file may be gone, as the texts of its pages are kept.
-func compressionOf(split data.Split) (stream.Compression, error) {
+func compressionOf(split data.Split, o data.ReaderOptions) (stream.Compression, error) {
 	if source.Extracts(split.Format) {
 		switch filepath.Ext(split.Path) {
 		case ".gz":
@@ -64,7 +64,7 @@ func compressionOf(split data.Split) (stream.Compression, error) {
 		}
 		return stream.Plain, nil
 	}
-	f, err := object.Open(split.Path)
+	f, err := object.OpenInput(split.First(), o)
 	if err != nil {
 		return stream.Plain, err
 	}
@@ -125,7 +125,7 @@ func create(path string, split data.Split, o data.ReaderOptions, workers int, an
 	if copied(split) {
 		return w, nil
 	}
-	compression, err := compressionOf(split)
+	compression, err := compressionOf(split, o)
 	if err != nil {
 		return nil, fmt.Errorf("clean: %w", err)
 	}

@@ -271,6 +271,48 @@ func TestStore(t *testing.T) {
 		}
 	})
 
+	// Who opens an object once reads it twice from what is held.
+	t.Run("once", func(t *testing.T) {
+		split := data.Split{Path: "s3://crawl/night/deep/c.jsonl", Size: int64(len(big)), End: -1}
+		var o data.ReaderOptions
+		before := proxy.Requests()
+		once, err := object.OpenOnce(split, &o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			f, err := object.OpenInput(split, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := object.Hold(f, [2]int64{0, split.Size}); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := io.ReadAll(f); err != nil || !bytes.Equal(got, big) {
+				t.Errorf("%d bytes of %d, %v", len(got), len(big), err)
+			}
+			if err := f.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if n := proxy.Requests() - before; n != 1 {
+			t.Errorf("%d requests", n)
+		}
+		if err := once.Close(); err != nil {
+			t.Error(err)
+		}
+
+		here := filepath.Join(t.TempDir(), "here")
+		if err := os.WriteFile(here, big, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		o = data.ReaderOptions{}
+		once, err = object.OpenOnce(data.Split{Path: here}, &o)
+		if err != nil || o.Open != nil || once.Close() != nil {
+			t.Errorf("of a file: %v", err)
+		}
+	})
+
 	// A sample of an object is that of the same file, for about one request a piece.
 	t.Run("windows", func(t *testing.T) {
 		var lines bytes.Buffer

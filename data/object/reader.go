@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -162,8 +163,11 @@ type content struct {
 // and keeps them for reads within one of them, in place of those before. It does nothing
 // for a file. No other call may read f meanwhile.
 func Hold(f data.InputFile, pieces ...[2]int64) error {
+	if again, is := f.(unclosed); is {
+		f = again.reader
+	}
 	r, is := f.(*reader)
-	if !is || r.info.Size <= small {
+	if !is || r.info.Size <= small || r.holds(pieces) {
 		return nil
 	}
 	r.held = make([]content, len(pieces))
@@ -182,6 +186,13 @@ func Hold(f data.InputFile, pieces ...[2]int64) error {
 	}
 	wait.Wait()
 	return errors.Join(failed...)
+}
+
+// holds reports whether these pieces are held already.
+func (r *reader) holds(pieces [][2]int64) bool {
+	return slices.EqualFunc(r.held, pieces, func(h content, p [2]int64) bool {
+		return h.start == p[0] && h.start+int64(len(h.bytes)) == min(p[1], r.info.Size)
+	})
 }
 
 // fromHeld reads at off from what is held, if that has it.
@@ -343,6 +354,30 @@ func (r *reader) Close() error {
 	}
 	return nil
 }
+
+// OpenOnce opens the object of a split for all who then open it with options o, one after
+// the other; close it behind the last. It does nothing where the split is of several
+// objects, or of files.
+func OpenOnce(split data.Split, o *data.ReaderOptions) (io.Closer, error) {
+	if !Is(split.Path) || len(split.Files) > 0 || o.Open != nil {
+		return io.NopCloser(nil), nil
+	}
+	f, err := OpenInput(split, *o)
+	if err != nil {
+		return nil, err
+	}
+	r := f.(*reader) //nolint:forcetypeassert // it is an object
+	o.Open = func(string) (data.InputFile, error) {
+		_, err := r.Seek(0, io.SeekStart)
+		return unclosed{r}, err
+	}
+	return r, nil
+}
+
+// unclosed is an object that stays open.
+type unclosed struct{ *reader }
+
+func (unclosed) Close() error { return nil }
 
 // inMemory is an object all of whose bytes were read.
 type inMemory struct{ *bytes.Reader }

@@ -33,25 +33,29 @@ const windowBytes = 256 << 10
 // when they were read.
 func Windows(split data.Split, size int64, shift float64, o *data.ReaderOptions) (windows []data.Split, held io.Closer, err error) {
 	if Bounded(split) {
-		return []data.Split{split}, none{}, nil
+		return []data.Split{split}, none, nil
 	}
 	end := split.End
 	if end < 0 {
 		end = split.Size
 	}
 	if split.Start+size >= end {
-		return []data.Split{split}, none{}, nil
+		return []data.Split{split}, none, nil
 	}
 	if len(split.Files) > 0 {
-		return runsOfFiles(split, size, shift), none{}, nil
+		return runsOfFiles(split, size, shift), none, nil
 	}
-	f, err := object.OpenInput(split, *o)
+	held, err = object.OpenOnce(split, o)
 	if err != nil {
 		return nil, nil, err
 	}
+	f, err := object.OpenInput(split, *o)
+	if err != nil {
+		return nil, nil, errors.Join(err, held.Close())
+	}
 	starts, err := starts(f, split, end, size, shift)
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("%s: %w", split.Path, err), f.Close())
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", split.Path, err), f.Close(), held.Close())
 	}
 	for i, start := range starts {
 		next := end
@@ -62,25 +66,11 @@ func Windows(split data.Split, size int64, shift float64, o *data.ReaderOptions)
 		w.Start, w.End = start, min(start+size/int64(len(starts)), next)
 		windows = append(windows, w)
 	}
-	if !object.Is(split.Path) {
-		return windows, none{}, f.Close()
-	}
-	o.Open = func(string) (data.InputFile, error) {
-		return piece{io.NewSectionReader(f, 0, split.Size), none{}}, nil
-	}
-	return windows, f, nil
-}
-
-// piece is a piece of a file that stays open.
-type piece struct {
-	*io.SectionReader
-	io.Closer
+	return windows, held, f.Close()
 }
 
 // none is what is not to be closed.
-type none struct{}
-
-func (none) Close() error { return nil }
+var none = io.NopCloser(nil)
 
 // largestHeld is how much of an object is held for its pieces, at most.
 const largestHeld = 32 << 20

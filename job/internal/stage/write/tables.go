@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/neardup/data"
 	"github.com/neardup/neardup/data/clean"
+	"github.com/neardup/neardup/data/object"
 	"github.com/neardup/neardup/data/parquet"
 	"github.com/neardup/neardup/job/internal/engine"
 	"github.com/neardup/neardup/job/internal/history"
@@ -410,6 +411,11 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	if was.RowsIn == was.RowsOut && annotates == nil {
 		options.RawAlone = func() bool { return !w.needs(rec.RowsIn) }
 	}
+	once, err := object.OpenOnce(split, &options) // it is read, and then copied
+	if err != nil {
+		return err
+	}
+	defer once.Close() //nolint:errcheck // opened for reading
 	in, err := input.OpenAgain(job.Dir.Path(), job.Manifest, w.task, options)
 	if err != nil {
 		return err
