@@ -42,7 +42,7 @@ func Extension(split data.Split) string {
 	case source.FormatCSV, source.FormatTSV:
 		ext = "." + split.Format
 	}
-	compression, err := compressionOf(split, data.ReaderOptions{})
+	compression, err := compressionOf(split)
 	if err != nil { // Create will say it
 		compression = stream.Plain
 	}
@@ -54,7 +54,7 @@ func Extension(split data.Split) string {
 
 // compressionOf is how a split's file is compressed: by its content, or by its
 // name where the file may be gone, as the texts of its pages are kept.
-func compressionOf(split data.Split, o data.ReaderOptions) (stream.Compression, error) {
+func compressionOf(split data.Split) (stream.Compression, error) {
 	if source.Extracts(split.Format) {
 		switch filepath.Ext(split.Path) {
 		case ".gz":
@@ -64,7 +64,7 @@ func compressionOf(split data.Split, o data.ReaderOptions) (stream.Compression, 
 		}
 		return stream.Plain, nil
 	}
-	f, err := object.OpenInput(split.First(), o)
+	f, err := object.OpenInput(split.First(), data.ReaderOptions{})
 	if err != nil {
 		return stream.Plain, err
 	}
@@ -122,10 +122,10 @@ func create(path string, split data.Split, o data.ReaderOptions, workers int, an
 		return nil, fmt.Errorf("clean: %w", errStandardInput)
 	}
 	w := &Writer{path: path, split: split, options: o, end: []byte{'\n'}, annotated: annotated, textColumn: unknown}
-	if copied(split) {
+	if Copied(split) {
 		return w, nil
 	}
-	compression, err := compressionOf(split, o)
+	compression, err := compressionOf(split)
 	if err != nil {
 		return nil, fmt.Errorf("clean: %w", err)
 	}
@@ -204,7 +204,7 @@ func (w *Writer) keep(doc *data.Document, s *seen, cuts []Stretch) error {
 		return fmt.Errorf("clean: %s: a document of a dump that is annotated, or of another", w.path)
 	}
 	w.rows++
-	if copied(w.split) {
+	if Copied(w.split) {
 		if len(cuts) > 0 {
 			if w.cuts == nil {
 				w.cuts = map[int64][]Stretch{}
@@ -265,7 +265,7 @@ func (w *Writer) keep(doc *data.Document, s *seen, cuts []Stretch) error {
 
 // Commit completes the file and makes it appear.
 func (w *Writer) Commit() error {
-	if copied(w.split) {
+	if Copied(w.split) {
 		if err := w.copyRows(); err != nil {
 			return errors.Join(err, w.Abort())
 		}
@@ -285,9 +285,9 @@ func (w *Writer) Commit() error {
 // Sum returns the sum of the committed file.
 func (w *Writer) Sum() data.Sum { return w.file.Sum() }
 
-// copied reports whether the kept rows of a split are copied from its file, with all
-// columns, once it is known which they are.
-func copied(split data.Split) bool {
+// Copied reports whether the kept rows of a split are copied from its file, with all
+// columns, once it is known which they are: the Writer opens it when all is read.
+func Copied(split data.Split) bool {
 	return split.Format == source.FormatParquet || split.Format == source.FormatArrow
 }
 

@@ -271,7 +271,7 @@ func TestStore(t *testing.T) {
 		}
 	})
 
-	// Who opens an object once reads it twice from what is held.
+	// An object that is opened once is read again, and at the same time, from what is held.
 	t.Run("once", func(t *testing.T) {
 		split := data.Split{Path: "s3://crawl/night/deep/c.jsonl", Size: int64(len(big)), End: -1}
 		var o data.ReaderOptions
@@ -288,11 +288,17 @@ func TestStore(t *testing.T) {
 			if err := object.Hold(f, [2]int64{0, split.Size}); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := io.ReadAll(f); err != nil || !bytes.Equal(got, big) {
-				t.Errorf("%d bytes of %d, %v", len(got), len(big), err)
+			other, err := object.OpenInput(split, o) // while f is read
+			if err != nil {
+				t.Fatal(err)
 			}
-			if err := f.Close(); err != nil {
-				t.Error(err)
+			for _, f := range []data.InputFile{f, other} {
+				if got, err := io.ReadAll(f); err != nil || !bytes.Equal(got, big) {
+					t.Errorf("%d bytes of %d, %v", len(got), len(big), err)
+				}
+				if err := f.Close(); err != nil {
+					t.Error(err)
+				}
 			}
 		}
 		if n := proxy.Requests() - before; n != 1 {

@@ -163,8 +163,8 @@ type content struct {
 // and keeps them for reads within one of them, in place of those before. It does nothing
 // for a file. No other call may read f meanwhile.
 func Hold(f data.InputFile, pieces ...[2]int64) error {
-	if again, is := f.(unclosed); is {
-		f = again.reader
+	if v, is := f.(view); is {
+		f = v.of
 	}
 	r, is := f.(*reader)
 	if !is || r.info.Size <= small || r.holds(pieces) {
@@ -355,9 +355,9 @@ func (r *reader) Close() error {
 	return nil
 }
 
-// OpenOnce opens the object of a split for all who then open it with options o, one after
-// the other; close it behind the last. It does nothing where the split is of several
-// objects, or of files.
+// OpenOnce opens the object of a split for all who then open it with options o; close it
+// behind the last of them. It does nothing where the split is of several objects, or of
+// files.
 func OpenOnce(split data.Split, o *data.ReaderOptions) (io.Closer, error) {
 	if !Is(split.Path) || len(split.Files) > 0 || o.Open != nil {
 		return io.NopCloser(nil), nil
@@ -367,17 +367,17 @@ func OpenOnce(split data.Split, o *data.ReaderOptions) (io.Closer, error) {
 		return nil, err
 	}
 	r := f.(*reader) //nolint:forcetypeassert // it is an object
-	o.Open = func(string) (data.InputFile, error) {
-		_, err := r.Seek(0, io.SeekStart)
-		return unclosed{r}, err
-	}
+	o.Open = func(string) (data.InputFile, error) { return view{io.NewSectionReader(r, 0, r.info.Size), r}, nil }
 	return r, nil
 }
 
-// unclosed is an object that stays open.
-type unclosed struct{ *reader }
+// view is an object that stays open.
+type view struct {
+	*io.SectionReader
+	of *reader
+}
 
-func (unclosed) Close() error { return nil }
+func (view) Close() error { return nil }
 
 // inMemory is an object all of whose bytes were read.
 type inMemory struct{ *bytes.Reader }

@@ -411,11 +411,13 @@ func (w *writer) clean(ctx context.Context, workers int) (err error) {
 	if was.RowsIn == was.RowsOut && annotates == nil {
 		options.RawAlone = func() bool { return !w.needs(rec.RowsIn) }
 	}
-	once, err := object.OpenOnce(split, &options) // it is read, and then copied
-	if err != nil {
-		return err
+	if clean.Copied(split) {
+		once, err := object.OpenOnce(split, &options)
+		if err != nil {
+			return err
+		}
+		defer once.Close() //nolint:errcheck // opened for reading
 	}
-	defer once.Close() //nolint:errcheck // opened for reading
 	in, err := input.OpenAgain(job.Dir.Path(), job.Manifest, w.task, options)
 	if err != nil {
 		return err
