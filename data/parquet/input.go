@@ -277,6 +277,9 @@ const MostHeld = 32 << 20
 // hold has a row group of an object read at once: it is read up to three times, column by
 // column, page by page, and to digest it.
 func (in *input) hold(g int) error {
+	if !object.Is(in.path) {
+		return nil
+	}
 	sections, err := in.sections(g, g+1)
 	from, to := in.size, int64(0)
 	for _, s := range sections {
@@ -285,9 +288,11 @@ func (in *input) hold(g int) error {
 	if err != nil || from < 0 || to > in.size || to-from > MostHeld {
 		return nil //nolint:nilerr // who reads it says what is wrong
 	}
-	err = object.Hold(in.bytes.InputFile, [2]int64{from, to})
-	in.bytes.failed = err
-	return err
+	if err := object.Hold(in.bytes.InputFile, [2]int64{from, to}); err != nil {
+		in.bytes.failed = err // it is no damage
+		return err
+	}
+	return nil
 }
 
 // sections are where the column chunks of row groups stand in the file: offsets and lengths.
