@@ -563,7 +563,8 @@ abandon() {
 }
 
 # The store that the input may be in; agents read it too.
-store=(AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_REGION AWS_ENDPOINT_URL NEARDUP_S3_ENDPOINT)
+store=(AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE AWS_REGION AWS_DEFAULT_REGION
+  AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 NEARDUP_S3_ENDPOINT AWS_EC2_METADATA_DISABLED)
 
 # remote…: ssh to a host that may be down, or go down.
 remote() { ssh -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=3 "$@"; }

@@ -5,6 +5,9 @@ import "time"
 // What the tests look at.
 var ErrPath = errPath
 
+// NewStore makes a client of the environment's store.
+var NewStore = newStore
+
 // Providers see providers.
 var Providers = providers
 

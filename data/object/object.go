@@ -8,14 +8,17 @@
 // environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN), the file
 // of shared credentials (~/.aws/credentials or AWS_SHARED_CREDENTIALS_FILE, profile
 // AWS_PROFILE), and the role of the container or machine, unless
-// AWS_EC2_METADATA_DISABLED is true. AWS_REGION says the region, and
-// NEARDUP_S3_ENDPOINT, AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL another store than
-// Amazon's, like http://127.0.0.1:7070.
+// AWS_EC2_METADATA_DISABLED is true. The region is AWS_REGION, AWS_DEFAULT_REGION or that
+// of the profile in ~/.aws/config (AWS_CONFIG_FILE). Certificates in the file
+// AWS_CA_BUNDLE are trusted beside those of the system. NEARDUP_S3_ENDPOINT,
+// AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL names another store than Amazon's, like
+// http://127.0.0.1:7070.
 package object
 
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +27,7 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -31,6 +35,7 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+	"gopkg.in/ini.v1"
 
 	"github.com/neardup/neardup/data"
 )
@@ -55,7 +60,9 @@ func split(name string) (bucket, key string, err error) {
 
 // store is the client of the environment's store; it is made once. Its own calls
 // are plain requests.
-var store = sync.OnceValues(func() (*minio.Core, error) {
+var store = sync.OnceValues(newStore)
+
+func newStore() (*minio.Core, error) {
 	endpoint := cmp.Or(os.Getenv("NEARDUP_S3_ENDPOINT"), os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), "https://s3.amazonaws.com")
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -66,17 +73,54 @@ var store = sync.OnceValues(func() (*minio.Core, error) {
 	if err != nil {
 		return nil, fmt.Errorf("s3: %w", err)
 	}
+	if err := trust(transport); err != nil {
+		return nil, fmt.Errorf("s3: %w", err)
+	}
 	core, err := minio.NewCore(u.Host, &minio.Options{
 		Creds:     credentials.NewChainCredentials(providers()),
 		Secure:    secure,
 		Transport: patient{transport},
-		Region:    cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), "us-east-1"),
+		Region:    cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), profileRegion(), "us-east-1"),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("s3: %w", err)
 	}
 	return core, nil
-})
+}
+
+// trust has the certificates of AWS_CA_BUNDLE trusted, as those of a store of one's own.
+func trust(t *http.Transport) error {
+	bundle := os.Getenv("AWS_CA_BUNDLE")
+	if bundle == "" || t.TLSClientConfig == nil {
+		return nil
+	}
+	pem, err := os.ReadFile(bundle)
+	if err != nil {
+		return fmt.Errorf("AWS_CA_BUNDLE: %w", err)
+	}
+	roots := t.TLSClientConfig.RootCAs
+	if roots == nil {
+		if roots, err = x509.SystemCertPool(); err != nil {
+			return err
+		}
+	}
+	if !roots.AppendCertsFromPEM(pem) {
+		return fmt.Errorf("AWS_CA_BUNDLE: %s holds no certificate: name a file of PEM", bundle)
+	}
+	t.TLSClientConfig.RootCAs = roots
+	return nil
+}
+
+// profileRegion is the region of the profile in AWS's configuration; "" if it has none.
+func profileRegion() string {
+	home, _ := os.UserHomeDir() // without one there is no file
+	config, err := ini.Load(cmp.Or(os.Getenv("AWS_CONFIG_FILE"), filepath.Join(home, ".aws", "config")))
+	if err != nil {
+		return ""
+	}
+	profile := cmp.Or(os.Getenv("AWS_PROFILE"), "default")
+	return cmp.Or(config.Section("profile "+profile).Key("region").String(), config.Section(profile).Key("region").String())
+}
 
 // patience is how long a store may send nothing in the middle of an answer, or take
 // nothing of what is sent.

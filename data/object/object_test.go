@@ -3,12 +3,15 @@ package object_test
 import (
 	"bytes"
 	"context"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"log"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +21,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"github.com/neardup/neardup/data"
@@ -577,6 +581,60 @@ func TestCredentials(t *testing.T) {
 		v, err := credentials.NewChainCredentials(object.Providers()).GetWithContext(nil)
 		if got := v.AccessKeyID + " " + v.SecretAccessKey; err != nil || got != c.want {
 			t.Errorf("profile %q: got %q, want %q: %v", c.profile, got, c.want, err)
+		}
+	}
+}
+
+// A store of one's own has certificates of one's own, and the profile says its region.
+func TestStoreOfOnesOwn(t *testing.T) {
+	asked := make(chan string, 1)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.Header.Get("Authorization")
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of a client that does not trust it
+	server.StartTLS()
+	defer server.Close()
+	dir := t.TempDir()
+	bundle, config, none := filepath.Join(dir, "bundle.pem"), filepath.Join(dir, "config"), filepath.Join(dir, "none")
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := errors.Join(os.WriteFile(bundle, cert, 0o600), os.WriteFile(none, []byte("no certificate"), 0o600),
+		os.WriteFile(config, []byte("[default]\nregion = eu-west-3\n\n[profile night]\nregion=cn-north-1\noutput = json\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"NEARDUP_S3_ENDPOINT": server.URL, "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_SESSION_TOKEN": "", "SSL_CERT_FILE": ""} {
+		t.Setenv(name, value)
+	}
+	for _, c := range []struct{ bundle, region, config, profile, want, fails string }{
+		{bundle, "", config, "", "eu-west-3", ""},
+		{bundle, "", config, "night", "cn-north-1", ""},
+		{bundle, "ap-east-1", config, "night", "ap-east-1", ""},
+		{bundle, "", config, "day", "us-east-1", ""},
+		{bundle, "", filepath.Join(dir, "missing"), "", "us-east-1", ""},
+		{"", "", config, "", "", "certificate"},
+		{filepath.Join(dir, "missing"), "", config, "", "", "AWS_CA_BUNDLE: open "},
+		{none, "", config, "", "", "holds no certificate: name a file of PEM"},
+	} {
+		for name, value := range map[string]string{"AWS_CA_BUNDLE": c.bundle, "AWS_REGION": c.region, "AWS_DEFAULT_REGION": "", "AWS_CONFIG_FILE": c.config, "AWS_PROFILE": c.profile} {
+			t.Setenv(name, value)
+		}
+		s, err := object.NewStore()
+		if err == nil {
+			_, err = s.StatObject(context.Background(), "bucket", "key", minio.StatObjectOptions{})
+		}
+		if c.fails != "" {
+			if err == nil || !strings.Contains(err.Error(), c.fails) {
+				t.Errorf("%+v: %v", c, err)
+			}
+			continue
+		}
+		select {
+		case signed := <-asked:
+			if !strings.Contains(signed, "/"+c.want+"/s3/") {
+				t.Errorf("%+v: it is signed %s", c, signed)
+			}
+		default:
+			t.Errorf("%+v: it was not asked: %v", c, err)
 		}
 	}
 }
