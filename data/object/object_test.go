@@ -269,6 +269,9 @@ func TestStore(t *testing.T) {
 		if err := object.Hold(f, [2]int64{0, 10}); err == nil || !strings.Contains(err.Error(), "replaced while it was read") {
 			t.Errorf("of an object that was replaced: %v", err)
 		}
+		if n, err := f.ReadAt(b[:1], 5); err == nil {
+			t.Errorf("of an object that was replaced %d bytes %v are read", n, b[:1])
+		}
 		server.Put("night/deep/c.jsonl", big)
 		if err := f.Close(); err != nil {
 			t.Error(err)

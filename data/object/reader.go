@@ -185,7 +185,11 @@ func Hold(f data.InputFile, pieces ...[2]int64) error {
 		})
 	}
 	wait.Wait()
-	return errors.Join(failed...)
+	err := errors.Join(failed...)
+	if err != nil {
+		r.held = nil
+	}
+	return err
 }
 
 // holds reports whether these pieces are held already.
