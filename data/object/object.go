@@ -76,11 +76,15 @@ func newStore() (*minio.Core, error) {
 	if err := trust(transport); err != nil {
 		return nil, fmt.Errorf("s3: %w", err)
 	}
+	region, err := regionOf()
+	if err != nil {
+		return nil, fmt.Errorf("s3: %w", err)
+	}
 	core, err := minio.NewCore(u.Host, &minio.Options{
 		Creds:     credentials.NewChainCredentials(providers()),
 		Secure:    secure,
 		Transport: patient{transport},
-		Region:    cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), profileRegion(), "us-east-1"),
+		Region:    region,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("s3: %w", err)
@@ -111,15 +115,19 @@ func trust(t *http.Transport) error {
 	return nil
 }
 
-// profileRegion is the region of the profile in AWS's configuration; "" if it has none.
-func profileRegion() string {
+// regionOf is the region that the environment says, or the profile in AWS's configuration.
+func regionOf() (string, error) {
+	if region := cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION")); region != "" {
+		return region, nil
+	}
 	home, _ := os.UserHomeDir() // without one there is no file
-	config, err := ini.Load(cmp.Or(os.Getenv("AWS_CONFIG_FILE"), filepath.Join(home, ".aws", "config")))
+	path := cmp.Or(os.Getenv("AWS_CONFIG_FILE"), filepath.Join(home, ".aws", "config"))
+	config, err := ini.LooseLoad(path) // which may not be there
 	if err != nil {
-		return ""
+		return "", fmt.Errorf("%s: %w: mend it, or set AWS_REGION", path, err)
 	}
 	profile := cmp.Or(os.Getenv("AWS_PROFILE"), "default")
-	return cmp.Or(config.Section("profile "+profile).Key("region").String(), config.Section(profile).Key("region").String())
+	return cmp.Or(config.Section("profile "+profile).Key("region").String(), config.Section(profile).Key("region").String(), "us-east-1"), nil
 }
 
 // patience is how long a store may send nothing in the middle of an answer, or take
@@ -397,5 +405,5 @@ func (info FileInfo) Open() (data.InputFile, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &reader{stream: stream{source: &source{core: s, bucket: bucket, key: key, ctx: ctx, info: info}}, cancel: cancel}, nil
+	return &reader{stream: stream{handle: &handle{core: s, bucket: bucket, key: key, ctx: ctx, info: info}}, cancel: cancel}, nil
 }

@@ -145,11 +145,15 @@ func TestStore(t *testing.T) {
 		huge := bytes.Repeat(big, 8)
 		server.Put("huge", huge)
 		fault.Store(int64(objecttest.CutAnswer))
-		for _, faults := range []int64{0, 3} {
+		for i, faults := range []int64{0, 3, 0, 3} {
 			for name, text := range map[string][]byte{"huge": huge, "night/a.jsonl": []byte("one")} {
 				info, err := object.Stat("s3://crawl/" + name)
 				if err != nil {
 					t.Fatal(err)
+				}
+				size := int64(len(text))
+				if i > 1 { // its size alone is known
+					info = object.FileInfo{Path: info.Path, Size: size}
 				}
 				f, err := info.Open()
 				if err != nil {
@@ -157,13 +161,6 @@ func TestStore(t *testing.T) {
 				}
 				left.Store(faults)
 				before := proxy.Requests()
-				size := int64(len(text))
-				if known := rand.IntN(2) == 0; known {
-					f, err = object.FileInfo{Path: info.Path, Size: size}.Open()
-					if err != nil {
-						t.Fatal(err)
-					}
-				}
 				at := []int64{max(0, size-8), max(0, size-1000), 0, size / 3, 2 * size / 3}
 				ends := []int64{size, size, size / 3, 2 * size / 3, size}
 				r := rand.New(rand.NewPCG(uint64(size), 3))
@@ -599,10 +596,11 @@ func TestStoreOfOnesOwn(t *testing.T) {
 	server.StartTLS()
 	defer server.Close()
 	dir := t.TempDir()
-	bundle, config, none := filepath.Join(dir, "bundle.pem"), filepath.Join(dir, "config"), filepath.Join(dir, "none")
+	bundle, config, none, broken := filepath.Join(dir, "bundle.pem"), filepath.Join(dir, "config"), filepath.Join(dir, "none"), filepath.Join(dir, "broken")
 	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	if err := errors.Join(os.WriteFile(bundle, cert, 0o600), os.WriteFile(none, []byte("no certificate"), 0o600),
-		os.WriteFile(config, []byte("[default]\nregion = eu-west-3\n\n[profile night]\nregion=cn-north-1\noutput = json\n"), 0o600)); err != nil {
+		os.WriteFile(config, []byte("[default]\nregion = eu-west-3\n\n[profile night]\nregion=cn-north-1\noutput = json\ns3 =\n    addressing_style = path\n"), 0o600),
+		os.WriteFile(broken, []byte("[default\nregion = eu-west-3\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	for name, value := range map[string]string{"NEARDUP_S3_ENDPOINT": server.URL, "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_SESSION_TOKEN": "", "SSL_CERT_FILE": ""} {
@@ -614,6 +612,8 @@ func TestStoreOfOnesOwn(t *testing.T) {
 		{bundle, "ap-east-1", config, "night", "ap-east-1", ""},
 		{bundle, "", config, "day", "us-east-1", ""},
 		{bundle, "", filepath.Join(dir, "missing"), "", "us-east-1", ""},
+		{bundle, "ap-east-1", broken, "", "ap-east-1", ""},
+		{bundle, "", broken, "", "", "broken: "},
 		{"", "", config, "", "", "certificate"},
 		{filepath.Join(dir, "missing"), "", config, "", "", "AWS_CA_BUNDLE: open "},
 		{none, "", config, "", "", "holds no certificate: name a file of PEM"},

@@ -23,9 +23,9 @@ const uploads = 8
 // prefix s3://BUCKET/PREFIX, and then the marker, the last of all: a reader
 // that waits for the marker never sees half. A marker that is there is removed
 // first. An object of the same name is replaced; others in the folders, which files may
-// be in, are removed, so that nothing is left there of what was published before. An object that
-// has a file's very bytes already, as an upload that was interrupted leaves them, is
-// not uploaded again.
+// be in, are removed, so that nothing is left there of what was published before. An
+// object that has a file's very bytes already, as an upload that was interrupted leaves
+// them, is not uploaded again.
 func Publish(ctx context.Context, dir string, files, folders []string, marker, prefix string) error {
 	bucket, key, err := split(strings.TrimSuffix(prefix, "/"))
 	if err != nil {
@@ -71,8 +71,7 @@ func Publish(ctx context.Context, dir string, files, folders []string, marker, p
 const sumField = "Neardup-Xxh3"
 
 // upload writes one object, which appears complete or not at all. If there may be one, it
-// writes nothing where that has the same bytes.
-// The store compares the digest of what arrives with the one that is sent.
+// writes nothing where that has the same bytes. The store compares the digest of what arrives with the one that is sent.
 func upload(ctx context.Context, s *minio.Core, path, bucket, key string, there bool) error {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -31,8 +31,8 @@ const (
 	placeBytes = 4 << 20
 )
 
-// source is an object that is open.
-type source struct {
+// handle is an object that is open; all requests for it share one.
+type handle struct {
 	core        *minio.Core
 	bucket, key string
 	ctx         context.Context //nolint:containedctx // until the object is closed
@@ -42,7 +42,7 @@ type source struct {
 }
 
 // ask asks for a piece. It fails if the object is not the one that was opened.
-func (s *source) ask(start, end int64) (io.ReadCloser, error) {
+func (s *handle) ask(start, end int64) (io.ReadCloser, error) {
 	s.lock.Lock()
 	info := s.info
 	s.lock.Unlock()
@@ -78,7 +78,7 @@ func (s *source) ask(start, end int64) (io.ReadCloser, error) {
 // stream reads an object from a place on, front to back. What broke off is asked for again
 // from there.
 type stream struct {
-	*source
+	*handle
 	at, end int64         // what was asked for, and not read
 	asked   int64         // how much that was; 0: nothing
 	body    io.ReadCloser // it; nil: it is to be asked for
@@ -142,8 +142,8 @@ type reader struct {
 	stream
 	cancel func()
 
-	places []*place  // that nobody reads at, under the lock; the one read last comes last
-	held   []content // see Hold
+	places []*place // that nobody reads at, under the lock; the one read last comes last
+	held   []piece  // see Hold
 }
 
 // place is where ReadAt has read, and may go on.
@@ -153,8 +153,8 @@ type place struct {
 	stream
 }
 
-// content is a piece of an object.
-type content struct {
+// piece is some of an object.
+type piece struct {
 	start int64
 	bytes []byte
 }
@@ -163,24 +163,24 @@ type content struct {
 // and keeps them for reads within one of them, in place of those before. It does nothing
 // for a file. No other call may read f meanwhile.
 func Hold(f data.InputFile, pieces ...[2]int64) error {
-	if v, is := f.(view); is {
+	if v, is := f.(shared); is {
 		f = v.of
 	}
 	r, is := f.(*reader)
 	if !is || r.info.Size <= small || r.holds(pieces) {
 		return nil
 	}
-	r.held = make([]content, len(pieces))
+	r.held = make([]piece, len(pieces))
 	failed := make([]error, len(pieces))
 	var wait sync.WaitGroup
 	for w := range min(requests, len(pieces)) {
 		wait.Go(func() {
 			for i := w; i < len(pieces); i += requests {
 				from, to := pieces[i][0], min(pieces[i][1], r.info.Size)
-				piece := stream{source: r.source, at: from, end: to, asked: to - from}
-				r.held[i] = content{from, make([]byte, max(to-from, 0))}
-				_, failed[i] = io.ReadFull(&piece, r.held[i].bytes)
-				piece.drop()
+				rest := stream{handle: r.handle, at: from, end: to, asked: to - from}
+				r.held[i] = piece{from, make([]byte, max(to-from, 0))}
+				_, failed[i] = io.ReadFull(&rest, r.held[i].bytes)
+				rest.drop()
 			}
 		})
 	}
@@ -194,7 +194,7 @@ func Hold(f data.InputFile, pieces ...[2]int64) error {
 
 // holds reports whether these pieces are held already.
 func (r *reader) holds(pieces [][2]int64) bool {
-	return slices.EqualFunc(r.held, pieces, func(h content, p [2]int64) bool {
+	return slices.EqualFunc(r.held, pieces, func(h piece, p [2]int64) bool {
 		return h.start == p[0] && h.start+int64(len(h.bytes)) == min(p[1], r.info.Size)
 	})
 }
@@ -271,7 +271,7 @@ func (r *reader) take(off, end int64) *place {
 	case end == size: // where many formats say what the file holds
 		p.start = max(0, min(off, size-endAsked))
 	}
-	p.stream = stream{source: r.source, at: p.start, end: p.start}
+	p.stream = stream{handle: r.handle, at: p.start, end: p.start}
 	return p
 }
 
@@ -371,17 +371,17 @@ func OpenOnce(split data.Split, o *data.ReaderOptions) (io.Closer, error) {
 		return nil, err
 	}
 	r := f.(*reader) //nolint:forcetypeassert // it is an object
-	o.Open = func(string) (data.InputFile, error) { return view{io.NewSectionReader(r, 0, r.info.Size), r}, nil }
+	o.Open = func(string) (data.InputFile, error) { return shared{io.NewSectionReader(r, 0, r.info.Size), r}, nil }
 	return r, nil
 }
 
-// view is an object that stays open.
-type view struct {
+// shared is an object that stays open.
+type shared struct {
 	*io.SectionReader
 	of *reader
 }
 
-func (view) Close() error { return nil }
+func (shared) Close() error { return nil }
 
 // inMemory is an object all of whose bytes were read.
 type inMemory struct{ *bytes.Reader }

@@ -17,10 +17,9 @@ import (
 	"github.com/neardup/neardup/data/internal/panics"
 )
 
-// CopyRows writes to out the rows of a split, read with options in, for which keep says true, with
-// the file's own schema, metadata and compression: column by column with the
-// definition and repetition levels, so that nested and null values stay what
-// they are. Row groups stay row groups; one without a kept row disappears.
+// CopyRows writes to out the rows of a split, read with options in, for which keep says
+// true, with the file's own schema, metadata and compression: column by column with the
+// definition and repetition levels, so that nested and null values stay what they are. Row groups stay row groups; one without a kept row disappears.
 // keep is asked once for each row, in order, by the number of its file within the split
 // and its own within the file. The number of rows kept is returned; after an error, out
 // has a part of a file. What the rows have that those of the file have not, changes say.
