@@ -709,7 +709,7 @@ var failures = map[string]string{
 	"run neardup config with the same flags":                         "请用同样的选项运行 neardup config",
 	"s3: endpoint %q: write http://HOST:PORT or https://HOST":        "s3：端点 %s：请写 http://HOST:PORT 或 https://HOST",
 	"AWS_CA_BUNDLE: %w":                                              "AWS_CA_BUNDLE：%s",
-	"publish: %w":                                                    "发布：%s",
+	"publish: %w":                                                    "上传：%s",
 	"%s: %w: mend it, or set AWS_REGION":                             "%s：%s：请修正，或设置 AWS_REGION",
 	"AWS_CA_BUNDLE: %s holds no certificate: name a file of PEM":     "AWS_CA_BUNDLE：%s 中没有证书：请指明 PEM 文件",
 	"sample: _truth.json: %w":                                        "sample：_truth.json：%s",
